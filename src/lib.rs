@@ -1,0 +1,8 @@
+//! (map to be written)
+pub mod event;
+pub mod obligation;
+pub mod plan;
+pub mod report;
+pub mod timeline;
+
+pub mod workload;
