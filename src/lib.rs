@@ -1,4 +1,5 @@
 //! (map to be written)
+pub mod duration;
 pub mod event;
 pub mod obligation;
 pub mod plan;

@@ -1,8 +1,17 @@
 //! What the user wrote, as types whose values are all possible.
 //!
-//! A [`Workload`] is only ever built by [`file::load`](crate::workload::file::load), after every
+//! A [`Workload`] is only ever built by [`file::load`], after every
 //! fault of its text has been collected; whoever has one need not check it again. Steps stand in
 //! one list, in the order of the file, and name each other by [`StepId`].
+
+mod check;
+pub mod fault;
+pub mod file;
+pub mod keys;
+pub mod sample;
+mod settings;
+pub mod tree;
+mod walk;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -160,7 +169,7 @@ pub struct Step {
     pub name: String,
     /// The stage it belongs to, also when nested.
     pub stage: Stage,
-    /// The line of the file it begins on, from 1.
+    /// The line of the file it begins on, from 1; 0 if `--set` brought it.
     pub line: u32,
     /// What it does.
     pub work: Work,
@@ -362,8 +371,11 @@ pub enum CpuPlace {
 pub enum OnSignal {
     /// Ends early, with success.
     Return,
-    /// Ends early, with this failure (`INTERRUPTED`, retryable, unless the step has a `fail` of its own).
-    Fail,
+    /// Ends early, with a failure: a retryable one whatever its code, for only the signal caused it.
+    Fail {
+        /// `INTERRUPTED` unless the step has a `code`.
+        code: Code,
+    },
     /// Notes it and works on to its own end.
     Finish,
     /// Never looks.

@@ -1,0 +1,811 @@
+//! Builds a [`Workload`] from a tree, and refuses what its keys say together and cannot mean.
+//!
+//! Every fault is collected before the answer is given, and each points to the text that causes
+//! it. What a single key may be is the business of `keys` and is not repeated here.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::duration::show;
+use crate::event::StepId;
+use crate::obligation::{Obligation, ObligationState};
+use crate::timeline::Budget;
+use crate::workload::fault::{Fault, nearest};
+use crate::workload::tree::{Bytes, Entry, Place, cut, mark, quote};
+use crate::workload::walk::{Given, Item, Value, Walk};
+use crate::workload::{
+    BlockingOp, CpuAmount, CpuPlace, Destructor, DestructorWork, Expect, ExpectGap, ExpectRow,
+    Fail, Load, Middleware, OnSignal, Pool, Profile, Runtime, SettlementPolicy, Span, Stage, Step,
+    Wait, Work, Workload, keys,
+};
+
+/// Where a tree came from.
+pub struct Origin<'a> {
+    /// The file, as the user named it.
+    pub path: &'a Path,
+    /// Its text.
+    pub text: &'a str,
+    /// The digest of its bytes.
+    pub sha256: String,
+}
+
+/// The failure of a cooperative step that was told to stop and has no word of its own.
+const INTERRUPTED: &str = "INTERRUPTED";
+
+/// The workload that a tree says, or all its faults; `faults` are those already known.
+pub fn workload(
+    root: &[Entry],
+    origin: Origin<'_>,
+    faults: Vec<Fault>,
+) -> Result<Workload, Vec<Fault>> {
+    let mut walk = Walk::new();
+    walk.faults = faults;
+    let given = walk.section(&keys::ROOT, root, &Place::Whole, "");
+    let mut check = Check::new(walk.faults, origin.text, &given);
+    let workload = check.workload(&given, origin);
+    if check.faults.is_empty() { Ok(workload) } else { Err(check.faults) }
+}
+
+/// The faults found so far, and the steps built so far.
+///
+/// What is built beside a fault is made of placeholders, and never leaves this module.
+struct Check {
+    faults: Vec<Fault>,
+    lines: Lines,
+    steps: Vec<Step>,
+    /// Where each name was first given, or the step of a default name stands.
+    names: HashMap<String, Place>,
+    declared: Declared,
+}
+
+/// What steps may refer to by name.
+struct Declared {
+    breakers: HashSet<String>,
+    bulkheads: HashSet<String>,
+    peers: HashSet<String>,
+}
+
+impl Declared {
+    fn new(root: &Given) -> Self {
+        let names = |key| root.map(key).iter().map(|(name, _)| name.clone()).collect();
+        Self { breakers: names("breakers"), bulkheads: names("bulkheads"), peers: names("peers") }
+    }
+}
+
+impl Check {
+    fn new(faults: Vec<Fault>, text: &str, root: &Given) -> Self {
+        Self {
+            faults,
+            lines: Lines::new(text),
+            steps: Vec::new(),
+            names: HashMap::new(),
+            declared: Declared::new(root),
+        }
+    }
+
+    fn fault(&mut self, place: &Place, message: impl Into<String>) {
+        self.faults.push(Fault::new(place, message));
+    }
+
+    fn workload(&mut self, root: &Given, origin: Origin<'_>) -> Workload {
+        let profile = root.word("profile");
+        self.repeat(root);
+        let budget = self.budget(root, profile);
+        let runtime = runtime(&section(root, "runtime", &keys::RUNTIME));
+        let load = load(&section(root, "load", &keys::LOAD));
+        let settlement = self.settlement(root, profile);
+        let course = self.course(root);
+        let expect = root.table("expect").map(|given| self.expect(given));
+        let stem = origin.path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        Workload {
+            name: root.text("name").map(str::to_owned).or(stem).unwrap_or_default(),
+            description: root.text("description").map(str::to_owned),
+            file: origin.path.to_owned(),
+            sha256: origin.sha256,
+            profile: if profile == Some("custom") { Profile::Custom } else { Profile::Queue },
+            observe: root.time("observe").unwrap_or_default(),
+            budget,
+            runtime,
+            load,
+            settlement,
+            steps: std::mem::take(&mut self.steps),
+            middleware: course.middleware,
+            guard: course.guard,
+            resolve: course.resolve,
+            extract: course.extract,
+            handler: course.handler,
+            dispose: course.dispose,
+            expect,
+        }
+    }
+
+    fn repeat(&mut self, root: &Given) {
+        if root.whole("repeat").is_some_and(|repeat| repeat > 1) {
+            let place = place_of(root, "repeat");
+            self.fault(&place, "`repeat` above 1 is not supported by this version yet");
+        }
+    }
+
+    /// B3, and what reserve and window may be.
+    fn budget(&mut self, root: &Given, profile: Option<&'static str>) -> Budget {
+        let given = section(root, "budget", &keys::BUDGET);
+        let total = given.time("total");
+        let reserve = given.time("reserve");
+        if let (Some(profile), Some(total)) = (profile, total) {
+            let (least, most) = total_range(profile);
+            if !(least..=most).contains(&total) {
+                let message = format!(
+                    "budget.total is {}; with profile {profile} use {} to {}",
+                    show(total),
+                    show(least),
+                    show(most)
+                );
+                self.fault(&place_of(&given, "total"), message);
+            } else if profile == "websocket" && total.subsec_nanos() != 0 {
+                let message = format!(
+                    "budget.total is {}; with profile websocket use whole seconds",
+                    show(total)
+                );
+                self.fault(&place_of(&given, "total"), message);
+            }
+        }
+        if profile == Some("websocket") && given.mentions("reserve") {
+            let message = "budget.reserve has no use with profile websocket, whose cleanup has a budget of its own; leave it out";
+            self.fault(&place_of(&given, "reserve"), message);
+        } else if let (Some(total), Some(reserve)) = (total, reserve)
+            && reserve >= total
+        {
+            let message = format!(
+                "budget.reserve is {}, which leaves no time to work in a total of {}; use less than {}",
+                show(reserve),
+                show(total),
+                show(total)
+            );
+            self.fault(&place_of(&given, "reserve"), message);
+        }
+        if profile.is_some_and(|profile| profile != "websocket")
+            && let Some(item) = given.written("cleanup_timeout")
+        {
+            self.fault(&item.key_place, "budget.cleanup_timeout belongs to profile websocket");
+        }
+        Budget {
+            total: total.unwrap_or_default(),
+            reserve,
+            window_cap: given.time("cooperative_window").unwrap_or_default(),
+        }
+    }
+
+    fn settlement(
+        &mut self,
+        root: &Given,
+        profile: Option<&'static str>,
+    ) -> Option<SettlementPolicy> {
+        if profile == Some("custom") && !root.mentions("settlement") {
+            return None;
+        }
+        let given = section(root, "settlement", &keys::SETTLEMENT);
+        if given.word("broker") == Some("memory") {
+            for name in ["url", "queue"] {
+                if let Some(item) = given.written(name) {
+                    let message = format!("settlement.{name} has no use with the memory broker");
+                    self.fault(&item.key_place, message);
+                }
+            }
+        }
+        let confirms = given.flag("confirm").unwrap_or(true);
+        if let (false, Some(item)) = (confirms, given.written("confirm_in")) {
+            let message = "settlement.confirm_in says when and `confirm = false` never; leave out one of them";
+            self.fault(&item.key_place, message);
+        }
+        Some(SettlementPolicy {
+            timeout: given.time("timeout").unwrap_or_default(),
+            redeliveries: small(given.whole("redeliveries")),
+            confirm_in: confirms.then(|| given.time("confirm_in").unwrap_or(keys::CONFIRM_IN)),
+        })
+    }
+
+    /// All steps, numbered in the order of the file.
+    fn course(&mut self, root: &Given) -> Course {
+        if !root.mentions("handler") && !root.mentions("service") {
+            let message = "a workload needs at least one [[handler]], the work itself";
+            let help = "[[handler]] with a `kind`, for example kind = \"io\", op = \"sleep\", for = \"1s\"";
+            self.faults.push(Fault::new(&Place::Whole, message).help(help.to_owned()));
+        } else if root.written("handler").is_some()
+            && root.tables("handler").is_empty()
+            && !root.mentions("service")
+        {
+            self.fault(
+                &place_of(root, "handler"),
+                "handler is empty; write at least one [[handler]]",
+            );
+        }
+        let parts = top_level(root);
+        self.middleware_names(root);
+        self.claim_written_names(&parts);
+        let mut course = Course::new(root);
+        for part in parts {
+            let id = self.step(part.given, part.stage, &part.default_name);
+            course.put(part.stage, part.number, id);
+        }
+        course
+    }
+
+    fn middleware_names(&mut self, root: &Given) {
+        let mut names: HashMap<String, Place> = HashMap::new();
+        for (number, given) in (1..).zip(root.tables("middleware")) {
+            let (name, place) = name_of(given, &format!("middleware-{number}"));
+            if let Some(first) = names.get(&name) {
+                let message = format!(
+                    "the middleware {} has the name of the one on {}; use another",
+                    quote(&name),
+                    self.lines.describe(first)
+                );
+                self.fault(&place, message);
+            } else {
+                names.insert(name, place);
+            }
+        }
+    }
+
+    /// Takes down the names that were written, before any default name is given away: so that it is
+    /// always the default that is told to make room, in whatever order they stand.
+    fn claim_written_names(&mut self, parts: &[Part<'_>]) {
+        let mut rest: Vec<&Given> = parts.iter().rev().map(|part| part.given).collect();
+        while let Some(given) = rest.pop() {
+            if given.text("name").is_some() {
+                let (name, place) = name_of(given, "");
+                self.claim(name, place);
+            }
+            rest.extend(given.tables("steps").iter().rev());
+            rest.extend(given.table("fallback"));
+        }
+    }
+
+    fn claim(&mut self, name: String, place: Place) {
+        if let Some(first) = self.names.get(&name) {
+            let message = format!(
+                "the step {} has the name of the one on {}; use another",
+                quote(&name),
+                self.lines.describe(first)
+            );
+            self.fault(&place, message);
+        } else {
+            self.names.insert(name, place);
+        }
+    }
+
+    /// Builds a step and those inside it, itself first.
+    fn step(&mut self, given: &Given, stage: Stage, default_name: &str) -> StepId {
+        let id = StepId(small(Some(self.steps.len() as u64)));
+        let (name, place) = name_of(given, default_name);
+        if !given.mentions("name") {
+            self.claim(name.clone(), place);
+        }
+        self.references(given);
+        let step = Step {
+            name,
+            stage,
+            line: self.lines.of(&given.place),
+            // Stands in for work that is built below, or that has a fault.
+            work: Work::Polls { count: 0 },
+            timeout: given.time("timeout"),
+            poll_budget: given.whole("poll_budget"),
+            fail: given.get("fail").and_then(fail),
+            panic: given.get("panic").map_or(0.0, panic),
+            share: given.number("share").unwrap_or(1.0),
+            optional: given.flag("optional").unwrap_or(false),
+            on_drop: given.table("on_drop").and_then(|given| self.destructor(given)),
+            detach: given.flag("detach").unwrap_or(false),
+        };
+        self.steps.push(step);
+        if let Some(work) = self.work(given, stage, default_name) {
+            self.steps[id.0 as usize].work = work;
+        }
+        if let Some(fallback) = given.table("fallback") {
+            self.step(fallback, stage, &format!("{default_name}-fallback"));
+        }
+        id
+    }
+
+    /// The names by which a step refers to other tables.
+    fn references(&mut self, given: &Given) {
+        for (key, title) in [("breaker", "breakers"), ("bulkhead", "bulkheads")] {
+            let declared = match key {
+                "breaker" => &self.declared.breakers,
+                _ => &self.declared.bulkheads,
+            };
+            if let (Some(name), Some(item)) = (given.text(key), given.get(key))
+                && !declared.contains(name)
+            {
+                let fault = dangling(&item.place, key, title, name, declared);
+                self.faults.push(fault);
+            }
+        }
+        if let (Some(url), Some(item)) = (given.text("url"), given.get("url"))
+            && let Some(name) = url.strip_prefix("peer:")
+            && !self.declared.peers.contains(name)
+        {
+            let fault = dangling(&item.place, "url", "peers", name, &self.declared.peers);
+            self.faults.push(fault);
+        }
+    }
+
+    /// The work of a step; `None` if it has a fault or belongs to a later version.
+    fn work(&mut self, given: &Given, stage: Stage, default_name: &str) -> Option<Work> {
+        match given.kind? {
+            "cpu" => Some(Work::Cpu {
+                amount: self.cpu_amount(given)?,
+                yield_every: given.time("yield_every"),
+                on: match given.word("on")? {
+                    "thread" => CpuPlace::Thread,
+                    _ => CpuPlace::Worker,
+                },
+            }),
+            "cooperative" => {
+                let on_signal = self.on_signal(given);
+                Some(Work::Cooperative {
+                    duration: self.span(given, "for")?,
+                    slice: given.time("slice")?,
+                    on_signal: on_signal?,
+                    wind_down: given.time("wind_down")?,
+                })
+            }
+            "blocking" => Some(Work::Blocking {
+                duration: self.span(given, "for")?,
+                op: blocking_op(given.word("op")?)?,
+                looks_every: given.time("looks_every"),
+                pool: match given.word("pool")? {
+                    "own" => Pool::Own,
+                    _ => Pool::Shared,
+                },
+            }),
+            "io" => {
+                self.io_keys(given);
+                match given.word("op")? {
+                    "sleep" => Some(Work::Sleep { duration: self.span(given, "for")? }),
+                    _ => None,
+                }
+            }
+            "polls" => Some(Work::Polls { count: given.whole("count")? }),
+            "sequence" => {
+                Some(Work::Sequence { steps: self.children(given, stage, default_name)? })
+            }
+            "parallel" => Some(Work::Parallel {
+                steps: self.children(given, stage, default_name)?,
+                wait: match given.word("wait")? {
+                    "first" => Wait::First,
+                    _ => Wait::All,
+                },
+            }),
+            "choice" => {
+                let weights = self.weights(given);
+                let steps = self.children(given, stage, default_name)?;
+                Some(Work::Choice { steps, weights: weights? })
+            }
+            _ => None,
+        }
+    }
+
+    fn children(&mut self, given: &Given, stage: Stage, default_name: &str) -> Option<Vec<StepId>> {
+        let item = given.get("steps")?;
+        let tables = given.tables("steps");
+        if tables.is_empty() {
+            self.fault(&item.place, "steps is empty; write at least one step");
+            return None;
+        }
+        let ids = (1..)
+            .zip(tables)
+            .map(|(number, table)| self.step(table, stage, &format!("{default_name}-{number}")));
+        Some(ids.collect())
+    }
+
+    fn on_signal(&mut self, given: &Given) -> Option<OnSignal> {
+        let word = given.word("on_signal")?;
+        if let (true, Some(item)) = (word != "fail", given.written("code")) {
+            let message =
+                format!("`code` has no use with on_signal = \"{word}\"; it belongs to \"fail\"");
+            self.fault(&item.key_place, message);
+        }
+        Some(match word {
+            "fail" => OnSignal::Fail { code: Arc::from(given.text("code").unwrap_or(INTERRUPTED)) },
+            "finish" => OnSignal::Finish,
+            "ignore" => OnSignal::Ignore,
+            _ => OnSignal::Return,
+        })
+    }
+
+    /// Which keys of an `io` step its operation has.
+    fn io_keys(&mut self, given: &Given) {
+        let Some(op) = given.word("op") else { return };
+        for (key, ops) in keys::IO_KEYS {
+            if let (false, Some(item)) = (ops.contains(&op), given.written(key)) {
+                let message = format!(
+                    "`{key}` has no use with op = \"{op}\"; it belongs to {}",
+                    ops.join(" and ")
+                );
+                self.fault(&item.key_place, message);
+            }
+        }
+        if op == "sleep" && !given.mentions("for") {
+            self.fault(&given.place, "an io step with op = \"sleep\" needs `for`");
+        }
+    }
+
+    fn cpu_amount(&mut self, given: &Given) -> Option<CpuAmount> {
+        match (given.mentions("for"), given.mentions("iterations")) {
+            (true, true) => {
+                let place =
+                    given.written("iterations").map_or(&given.place, |item| &item.key_place);
+                let place = place.clone();
+                self.fault(
+                    &place,
+                    "`for` and `iterations` exclude each other; leave out one of them",
+                );
+                None
+            }
+            (true, false) => self.span(given, "for").map(CpuAmount::Time),
+            (false, true) => given.whole("iterations").map(CpuAmount::Iterations),
+            (false, false) => {
+                self.fault(&given.place, "a step of kind cpu needs `for` or `iterations`");
+                None
+            }
+        }
+    }
+
+    fn weights(&mut self, given: &Given) -> Option<Vec<f64>> {
+        let steps = given.tables("steps").len();
+        if !given.mentions("weights") {
+            return Some(vec![1.0; steps]);
+        }
+        let item = given.get("weights")?;
+        let Value::List(items) = &item.value else { return None };
+        let weights: Vec<f64> = items
+            .iter()
+            .filter_map(|item| match item.value {
+                Value::Number(number) => Some(number),
+                _ => None,
+            })
+            .collect();
+        if given.get("steps").is_some() && steps > 0 && weights.len() != steps {
+            let message = format!(
+                "weights has {} numbers for {}; write one for each step",
+                weights.len(),
+                count(steps, "step")
+            );
+            self.fault(&item.place, message);
+            return None;
+        }
+        if weights.iter().all(|weight| *weight == 0.0) {
+            self.fault(&item.place, "weights are all 0, so nothing can be drawn; use one above 0");
+            return None;
+        }
+        Some(weights)
+    }
+
+    fn destructor(&mut self, given: &Given) -> Option<Destructor> {
+        let work = match given.kind? {
+            "cpu" => DestructorWork::Cpu(self.cpu_amount(given)?),
+            _ => DestructorWork::Blocking {
+                duration: self.span(given, "for")?,
+                op: blocking_op(given.word("op")?)?,
+            },
+        };
+        Some(Destructor { work, panic: given.get("panic").map_or(0.0, panic) })
+    }
+
+    /// A fixed time or a distribution.
+    fn span(&mut self, given: &Given, name: &str) -> Option<Span> {
+        let item = given.get(name)?;
+        match &item.value {
+            Value::Time(time) => Some(Span::Fixed(*time)),
+            Value::Table(distribution) => self.distribution(distribution),
+            _ => None,
+        }
+    }
+
+    fn distribution(&mut self, given: &Given) -> Option<Span> {
+        let mut shape: Vec<&str> =
+            given.all_written().map(|(name, _)| name).filter(|name| *name != "max").collect();
+        shape.sort_unstable();
+        let has_max = given.mentions("max");
+        match (shape.as_slice(), has_max) {
+            (["min"], true) => {
+                let (min, max) = (given.time("min")?, given.time("max")?);
+                if min > max {
+                    let message =
+                        format!("min is {}, which is longer than max, {}", show(min), show(max));
+                    self.fault(&place_of(given, "min"), message);
+                }
+                Some(Span::Uniform { min, max })
+            }
+            (["mean"], _) => {
+                Some(Span::Exponential { mean: given.time("mean")?, max: given.time("max") })
+            }
+            (["p50", "p99"], _) => {
+                let (p50, p99) = (given.time("p50")?, given.time("p99")?);
+                if p99 <= p50 {
+                    let message = format!(
+                        "p99 is {}, which is not longer than p50, {}",
+                        show(p99),
+                        show(p50)
+                    );
+                    self.fault(&place_of(given, "p99"), message);
+                }
+                Some(Span::LogNormal { p50, p99, max: given.time("max") })
+            }
+            // Refused by the table of keys.
+            (["recorded"] | ["recorded", "step"], _) => None,
+            _ => {
+                // A key that is there and faulty has been reported, and may be the missing one.
+                if ["min", "max", "mean", "p50", "p99", "recorded", "step"]
+                    .iter()
+                    .all(|name| given.mentions(name) == given.written(name).is_some())
+                {
+                    let help = "{ min, max } is uniform, { mean } exponential, { p50, p99 } log-normal; the last two also take max";
+                    let message = "these keys make no distribution";
+                    self.faults.push(Fault::new(&given.place, message).help(help.to_owned()));
+                }
+                None
+            }
+        }
+    }
+
+    fn expect(&mut self, given: &Given) -> Expect {
+        let mut rows = Vec::new();
+        for (name, item) in given.all_written() {
+            match &item.value {
+                Value::Bound(bound, written) => rows.push(ExpectRow {
+                    what: name.to_owned(),
+                    bound: bound.clone(),
+                    written: written.clone(),
+                }),
+                Value::Map(items) => rows.extend(items.iter().filter_map(|(key, item)| {
+                    let Value::Bound(bound, written) = &item.value else { return None };
+                    let (bound, written) = (bound.clone(), written.clone());
+                    Some(ExpectRow { what: format!("{name}.{key}"), bound, written })
+                })),
+                _ => {}
+            }
+        }
+        let gaps = given.tables("gap").iter().map(|gap| self.gap(gap)).collect();
+        Expect { rows, gaps }
+    }
+
+    fn gap(&mut self, given: &Given) -> ExpectGap {
+        let step = given.text("step");
+        if let (Some(step), Some(item)) = (step, given.get("step"))
+            && !self.names.contains_key(step)
+        {
+            let near = nearest(step, self.names.keys().map(String::as_str));
+            let help = near.map(|near| format!("did you mean `{near}`?"));
+            let message = format!("no step has the name {}", quote(step));
+            self.faults.push(Fault::new(&item.place, message).help(help));
+        }
+        ExpectGap {
+            step: step.map(str::to_owned),
+            kind: given.word("kind").and_then(obligation),
+            state: given.word("state").map(|word| match word {
+                "late" => ObligationState::Late,
+                _ => ObligationState::Unproven,
+            }),
+            count: given.whole("count"),
+        }
+    }
+}
+
+/// What the stages are made of.
+struct Course {
+    middleware: Vec<Middleware>,
+    guard: Vec<StepId>,
+    resolve: Vec<StepId>,
+    extract: Vec<StepId>,
+    handler: Vec<StepId>,
+    dispose: Option<StepId>,
+}
+
+impl Course {
+    fn new(root: &Given) -> Self {
+        let middleware = (1..).zip(root.tables("middleware")).map(|(number, given)| Middleware {
+            name: name_of(given, &format!("middleware-{number}")).0,
+            before: None,
+            after: None,
+            terminate: None,
+        });
+        Self {
+            middleware: middleware.collect(),
+            guard: Vec::new(),
+            resolve: Vec::new(),
+            extract: Vec::new(),
+            handler: Vec::new(),
+            dispose: None,
+        }
+    }
+
+    fn put(&mut self, stage: Stage, number: usize, id: StepId) {
+        match stage {
+            Stage::Before => self.middleware[number - 1].before = Some(id),
+            Stage::After => self.middleware[number - 1].after = Some(id),
+            Stage::Terminate => self.middleware[number - 1].terminate = Some(id),
+            Stage::Guard => self.guard.push(id),
+            Stage::Resolve => self.resolve.push(id),
+            Stage::Extract => self.extract.push(id),
+            Stage::Handler => self.handler.push(id),
+            Stage::Dispose => self.dispose = Some(id),
+        }
+    }
+}
+
+/// A top-level step, not yet built.
+struct Part<'a> {
+    given: &'a Given,
+    stage: Stage,
+    /// Its number in its stage, or that of its middleware; from 1.
+    number: usize,
+    default_name: String,
+}
+
+/// All top-level steps, in the order of the file.
+fn top_level(root: &Given) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let mut add = |given, stage: Stage, number| {
+        let default_name = format!("{}-{number}", stage.word());
+        parts.push(Part { given, stage, number, default_name });
+    };
+    for (number, middleware) in (1..).zip(root.tables("middleware")) {
+        for stage in [Stage::Before, Stage::After, Stage::Terminate] {
+            if let Some(given) = middleware.table(stage.word()) {
+                add(given, stage, number);
+            }
+        }
+    }
+    for stage in [Stage::Guard, Stage::Resolve, Stage::Extract, Stage::Handler] {
+        for (number, given) in (1..).zip(root.tables(stage.word())) {
+            add(given, stage, number);
+        }
+    }
+    if let Some(given) = root.table("scope").and_then(|scope| scope.table("dispose")) {
+        add(given, Stage::Dispose, 1);
+    }
+    parts.sort_by(|one, other| one.given.place.cmp(&other.given.place));
+    parts
+}
+
+/// A table of the file; if it is absent, or cannot be read, its defaults.
+fn section(root: &Given, name: &str, section: &'static keys::Section) -> Given {
+    root.table(name).cloned().unwrap_or_else(|| Given::defaults(section))
+}
+
+fn runtime(given: &Given) -> Runtime {
+    Runtime {
+        workers: small(given.whole("workers")) as usize,
+        blocking_threads: small(given.whole("blocking_threads")) as usize,
+    }
+}
+
+fn load(given: &Given) -> Load {
+    Load {
+        deliveries: small(given.whole("deliveries")),
+        concurrency: small(given.whole("concurrency")),
+        seed: given.whole("seed").unwrap_or_default(),
+    }
+}
+
+/// B3.
+fn total_range(profile: &str) -> (Duration, Duration) {
+    match profile {
+        "websocket" => (Duration::from_secs(1), Duration::from_secs(300)),
+        "custom" => (Duration::from_millis(1), Duration::from_secs(24 * 3_600)),
+        _ => (Duration::from_millis(100), Duration::from_secs(900)),
+    }
+}
+
+fn fail(item: &Item) -> Option<Fail> {
+    match &item.value {
+        Value::Text(code) => {
+            Some(Fail { code: Arc::from(code.as_str()), retryable: false, share: 1.0, first: None })
+        }
+        Value::Table(given) => Some(Fail {
+            code: Arc::from(given.text("code")?),
+            retryable: given.flag("retryable")?,
+            share: given.number("share")?,
+            first: given.whole("first").map(|first| small(Some(first))),
+        }),
+        _ => None,
+    }
+}
+
+fn panic(item: &Item) -> f64 {
+    match &item.value {
+        Value::Flag(true) => 1.0,
+        Value::Table(given) => given.number("share").unwrap_or_default(),
+        _ => 0.0,
+    }
+}
+
+fn blocking_op(word: &str) -> Option<BlockingOp> {
+    match word {
+        "sleep" => Some(BlockingOp::Sleep),
+        "spin" => Some(BlockingOp::Spin),
+        "lock" => Some(BlockingOp::Lock),
+        "fsync" => Some(BlockingOp::Fsync),
+        _ => None,
+    }
+}
+
+fn obligation(word: &str) -> Option<Obligation> {
+    match word {
+        "execution" => Some(Obligation::Execution),
+        "task" => Some(Obligation::Task),
+        "thread" => Some(Obligation::Thread),
+        "callback" => Some(Obligation::Callback),
+        "scope" => Some(Obligation::Scope),
+        "settlement" => Some(Obligation::Settlement),
+        _ => None,
+    }
+}
+
+fn dangling(
+    place: &Place,
+    key: &str,
+    title: &str,
+    name: &str,
+    declared: &HashSet<String>,
+) -> Fault {
+    let message = format!("{key} names {}, but there is no [{title}.{}]", quote(name), cut(name));
+    let near = nearest(name, declared.iter().map(String::as_str));
+    Fault::new(place, message).help(near.map(|near| format!("did you mean {}?", mark(near))))
+}
+
+/// The name of a table, and where it was written; a default one stands where its table does.
+fn name_of(given: &Given, default: &str) -> (String, Place) {
+    match (given.text("name"), given.get("name")) {
+        (Some(name), Some(item)) => (name.to_owned(), item.place.clone()),
+        _ => (default.to_owned(), given.place.clone()),
+    }
+}
+
+/// Where the value of a key stands, or its table if it was not written.
+fn place_of(given: &Given, name: &str) -> Place {
+    given.get(name).map_or_else(|| given.place.clone(), |item| item.place.clone())
+}
+
+/// A number whose range the table of keys has bounded.
+fn small(number: Option<u64>) -> u32 {
+    number.map_or(0, |number| u32::try_from(number).expect("the table of keys bounds it"))
+}
+
+fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// Where lines begin, so that no line is counted twice.
+struct Lines {
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    fn new(text: &str) -> Self {
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Self { starts: std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect() }
+    }
+
+    /// The line of a place, from 1; 0 if it is not in the file.
+    fn of(&self, place: &Place) -> u32 {
+        match place {
+            Place::File(Bytes { start, .. }) => {
+                let line = self.starts.partition_point(|begin| begin <= start);
+                u32::try_from(line).unwrap_or(u32::MAX)
+            }
+            Place::Whole | Place::Set(..) => 0,
+        }
+    }
+
+    fn describe(&self, place: &Place) -> String {
+        match self.of(place) {
+            0 => "the command line".to_owned(),
+            line => format!("line {line}"),
+        }
+    }
+}

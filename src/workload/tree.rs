@@ -1,0 +1,121 @@
+//! The text of a workload as a tree of values, each of which knows where it was written.
+//!
+//! Stands between the TOML parser and the table of keys: whoever walks it needs to know neither the
+//! parser nor whether a value came from the file or from `--set`.
+
+use std::ops::Range;
+
+/// Where something was written.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// Nowhere in particular: what is missing from the whole file.
+    Whole,
+    /// These bytes of the file.
+    File(Bytes),
+    /// These bytes of the `--set` word of that number, from 0.
+    Set(usize, Bytes),
+}
+
+/// A range of bytes that can be ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bytes {
+    /// The first byte.
+    pub start: usize,
+    /// The byte after the last.
+    pub end: usize,
+}
+
+impl From<Range<usize>> for Bytes {
+    fn from(range: Range<usize>) -> Self {
+        Self { start: range.start, end: range.end }
+    }
+}
+
+/// A value and its place.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What was written.
+    pub value: Value,
+    /// Where; of a table the header or the braces.
+    pub place: Place,
+}
+
+/// What can be written.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// Text in quotes.
+    Text(String),
+    /// A whole number as written, and its value if it fits.
+    Whole(String, Option<i64>),
+    /// A number with a fraction, as written, and its value if it fits.
+    Number(String, Option<f64>),
+    /// True or false.
+    Flag(bool),
+    /// A date or a time, as written.
+    Date(String),
+    /// A list, or an array of tables.
+    List(Vec<Node>),
+    /// A table.
+    Table(Vec<Entry>),
+}
+
+/// One key of a table and its value.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The key, without quotes.
+    pub key: String,
+    /// Where the key stands.
+    pub place: Place,
+    /// Its value.
+    pub node: Node,
+}
+
+impl Value {
+    /// What it is, for a sentence: `the number 2`, `a table`.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Text(text) => format!("the text {}", quote(text)),
+            Self::Whole(text, _) | Self::Number(text, _) => format!("the number {}", cut(text)),
+            Self::Flag(flag) => flag.to_string(),
+            Self::Date(text) => format!("the date {}", cut(text)),
+            Self::List(nodes)
+                if !nodes.is_empty()
+                    && nodes.iter().all(|node| matches!(node.value, Self::Table(_))) =>
+            {
+                "a list of tables".to_owned()
+            }
+            Self::List(_) => "a list".to_owned(),
+            Self::Table(_) => "a table".to_owned(),
+        }
+    }
+}
+
+/// The most letters of the user's own text that a message repeats.
+const LONGEST_QUOTE: usize = 60;
+
+/// A text in quotes, cut to a length that can be read.
+pub fn quote(text: &str) -> String {
+    format!("\"{}\"", cut(text))
+}
+
+/// A name as messages mark it, cut to a length that can be read.
+pub fn mark(name: &str) -> String {
+    format!("`{}`", cut(name))
+}
+
+/// A text without control characters, cut to a length that can be read.
+pub fn cut(text: &str) -> String {
+    let mut shown = String::new();
+    for (count, letter) in text.chars().enumerate() {
+        if count == LONGEST_QUOTE {
+            shown.push('…');
+            break;
+        }
+        if letter.is_control() {
+            shown.extend(letter.escape_debug());
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
+}

@@ -1,0 +1,709 @@
+//! Holds a tree of values against the table of keys.
+//!
+//! What comes out has only keys of the table, values of their shape and in their range, and every
+//! fixed default filled in. What was faulty is left out and remembered, so that nobody reports it a
+//! second time. Relations between keys are not looked at here.
+
+use std::time::Duration;
+
+use crate::duration;
+use crate::workload::fault::{Fault, advise, nearest};
+use crate::workload::keys::{
+    ENDINGS, Key, Kind, Kinds, Measure, Otherwise, Section, Shape, Since, Word,
+};
+use crate::workload::tree::{self, Entry, Node, Place, mark, quote};
+use crate::workload::{Bound, Comparison};
+
+/// The most steps inside one another; a recursion further down could exhaust the stack.
+const DEEPEST: usize = 32;
+
+/// A table that was held against its keys.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// Where the table stands.
+    pub place: Place,
+    /// Its `kind`, where its keys depend on one; `None` where that was faulty or is not asked for.
+    pub kind: Option<&'static str>,
+    items: Vec<(&'static str, Item)>,
+    faulty: Vec<&'static str>,
+}
+
+/// A value that has its shape.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// The value.
+    pub value: Value,
+    /// Where it was written; of a default the place of its table.
+    pub place: Place,
+    /// Where its key was written.
+    pub key_place: Place,
+    /// Whether it was written at all, and is no default.
+    pub is_written: bool,
+}
+
+/// The values that shapes let through.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// Of [`Shape::Text`], [`Shape::Name`] and [`Shape::Rate`].
+    Text(String),
+    /// Of [`Shape::Flag`].
+    Flag(bool),
+    /// Of [`Shape::Whole`].
+    Whole(u64),
+    /// Of [`Shape::Number`].
+    Number(f64),
+    /// Of [`Shape::Time`].
+    Time(Duration),
+    /// Of [`Shape::Word`].
+    Word(&'static str),
+    /// Of [`Shape::List`].
+    List(Vec<Item>),
+    /// Of [`Shape::Section`] and [`Shape::Step`].
+    Table(Given),
+    /// Of [`Shape::Sections`] and [`Shape::Steps`].
+    Tables(Vec<Given>),
+    /// Of [`Shape::Map`].
+    Map(Vec<(String, Item)>),
+    /// Of [`Shape::Bound`], with the right-hand side as written.
+    Bound(Bound, String),
+    /// Of [`Shape::Anything`].
+    Anything,
+}
+
+impl Given {
+    /// A table of which nothing was written.
+    pub fn defaults(section: &'static Section) -> Self {
+        let mut given = Self::empty(Place::Whole);
+        given.fill(section.keys);
+        given
+    }
+
+    /// The value of a key: written or default, and never faulty.
+    pub fn get(&self, name: &str) -> Option<&Item> {
+        self.items.iter().find(|(key, _)| *key == name).map(|(_, item)| item)
+    }
+
+    /// The value of a key, if it was written.
+    pub fn written(&self, name: &str) -> Option<&Item> {
+        self.get(name).filter(|item| item.is_written)
+    }
+
+    /// Whether a key was written, faulty or not.
+    pub fn mentions(&self, name: &str) -> bool {
+        self.written(name).is_some() || self.faulty.contains(&name)
+    }
+
+    /// What was written, in the order of the file.
+    pub fn all_written(&self) -> impl Iterator<Item = (&'static str, &Item)> {
+        self.items.iter().filter(|(_, item)| item.is_written).map(|(name, item)| (*name, item))
+    }
+
+    /// The text of a key.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        match &self.get(name)?.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The flag of a key.
+    pub fn flag(&self, name: &str) -> Option<bool> {
+        match self.get(name)?.value {
+            Value::Flag(flag) => Some(flag),
+            _ => None,
+        }
+    }
+
+    /// The whole number of a key.
+    pub fn whole(&self, name: &str) -> Option<u64> {
+        match self.get(name)?.value {
+            Value::Whole(whole) => Some(whole),
+            _ => None,
+        }
+    }
+
+    /// The number of a key.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        match self.get(name)?.value {
+            Value::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The span of a key.
+    pub fn time(&self, name: &str) -> Option<Duration> {
+        match self.get(name)?.value {
+            Value::Time(time) => Some(time),
+            _ => None,
+        }
+    }
+
+    /// The word of a key.
+    pub fn word(&self, name: &str) -> Option<&'static str> {
+        match self.get(name)?.value {
+            Value::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// The table of a key.
+    pub fn table(&self, name: &str) -> Option<&Given> {
+        match &self.get(name)?.value {
+            Value::Table(given) => Some(given),
+            _ => None,
+        }
+    }
+
+    /// The tables of a key; none if it was not written.
+    pub fn tables(&self, name: &str) -> &[Given] {
+        match self.get(name).map(|item| &item.value) {
+            Some(Value::Tables(tables)) => tables,
+            _ => &[],
+        }
+    }
+
+    /// The names and values of a key; none if it was not written.
+    pub fn map(&self, name: &str) -> &[(String, Item)] {
+        match self.get(name).map(|item| &item.value) {
+            Some(Value::Map(map)) => map,
+            _ => &[],
+        }
+    }
+
+    fn empty(place: Place) -> Self {
+        Self { place, kind: None, items: Vec::new(), faulty: Vec::new() }
+    }
+
+    /// Adds the fixed defaults of what was not written.
+    fn fill(&mut self, keys: &'static [Key]) {
+        for key in keys {
+            if self.mentions(key.name) {
+                continue;
+            }
+            let value = match key.otherwise {
+                Otherwise::Flag(flag) => Value::Flag(flag),
+                Otherwise::Whole(whole) => Value::Whole(whole),
+                Otherwise::Number(number) => Value::Number(number),
+                Otherwise::Time(time) => Value::Time(time),
+                Otherwise::Word(word) => Value::Word(word),
+                Otherwise::Required | Otherwise::Absent | Otherwise::Says(_) => continue,
+            };
+            let place = self.place.clone();
+            let item = Item { value, key_place: place.clone(), place, is_written: false };
+            self.items.push((key.name, item));
+        }
+    }
+}
+
+/// Walks one file, and collects its faults.
+pub struct Walk {
+    /// What was found so far.
+    pub faults: Vec<Fault>,
+    depth: usize,
+}
+
+impl Walk {
+    /// A walk that has found nothing yet.
+    pub fn new() -> Self {
+        Self { faults: Vec::new(), depth: 0 }
+    }
+
+    /// Holds a table against the keys of `section`; `label` is how messages name the table.
+    pub fn section(
+        &mut self,
+        section: &'static Section,
+        entries: &[Entry],
+        place: &Place,
+        label: &str,
+    ) -> Given {
+        let mut given = Given::empty(place.clone());
+        for entry in entries {
+            match section.key(&entry.key) {
+                Some(key) => self.entry(key, entry, label, &mut given),
+                None => {
+                    let names: Vec<_> = section.keys.iter().map(|key| key.name).collect();
+                    let message = format!("{} is no key of {}", mark(&entry.key), section.title);
+                    self.unknown(entry, message, &names, &mut given);
+                }
+            }
+        }
+        self.require(section.keys, section.title, &mut given);
+        given
+    }
+
+    /// Holds a table against the keys of its kind.
+    fn step(&mut self, kinds: &'static Kinds, entries: &[Entry], place: &Place) -> Given {
+        let mut given = Given::empty(place.clone());
+        if self.depth == DEEPEST {
+            let message = format!("more than {DEEPEST} steps inside one another; use fewer");
+            self.faults.push(Fault::new(place, message));
+            return given;
+        }
+        self.depth += 1;
+        let kind = self.kind(kinds, entries, place);
+        given.kind = kind.map(|kind| kind.word);
+        for entry in entries.iter().filter(|entry| entry.key != "kind") {
+            let own = kind.and_then(|kind| find(kind.keys, &entry.key));
+            match own.or_else(|| find(kinds.common, &entry.key)) {
+                Some(key) => self.entry(key, entry, "", &mut given),
+                None => self.foreign_key(kinds, kind, entry, &mut given),
+            }
+        }
+        if let Some(kind) = kind {
+            self.require(
+                kind.keys,
+                &format!("a {} of kind {}", kinds.title, kind.word),
+                &mut given,
+            );
+            self.require(kinds.common, kinds.title, &mut given);
+        }
+        self.depth -= 1;
+        given
+    }
+
+    fn kind(
+        &mut self,
+        kinds: &'static Kinds,
+        entries: &[Entry],
+        place: &Place,
+    ) -> Option<&'static Kind> {
+        let words: Vec<_> = kinds.kinds.iter().map(|kind| kind.word).collect();
+        let Some(entry) = entries.iter().find(|entry| entry.key == "kind") else {
+            let message = format!("a {} needs a `kind`", kinds.title);
+            let help = format!("one of {}", words.join(", "));
+            self.faults.push(Fault::new(place, message).help(help));
+            return None;
+        };
+        let tree::Value::Text(word) = &entry.node.value else {
+            let found = entry.node.value.describe();
+            let message = format!("kind is {found}; use one of {}", words.join(", "));
+            self.faults.push(Fault::new(&entry.node.place, message));
+            return None;
+        };
+        let kind = kinds.kind(word);
+        match kind {
+            None => {
+                let message = format!("{} is no kind of {}", mark(word), kinds.title);
+                self.faults.push(Fault::new(&entry.node.place, message).help(advise(word, &words)));
+            }
+            Some(kind) if kind.since == Since::Later => {
+                self.unsupported(&entry.node.place, &format!("kind {}", mark(word)));
+            }
+            Some(_) => {}
+        }
+        kind
+    }
+
+    fn foreign_key(
+        &mut self,
+        kinds: &'static Kinds,
+        kind: Option<&'static Kind>,
+        entry: &Entry,
+        given: &mut Given,
+    ) {
+        let others = kinds.kinds_with(&entry.key);
+        match kind {
+            // Without its kind nothing can be said of a key that some kind has.
+            None if !others.is_empty() => {}
+            Some(kind) if !others.is_empty() => {
+                let message = format!("{} is no key of kind {}", mark(&entry.key), kind.word);
+                let help = format!("it belongs to kind {}", others.join(", "));
+                self.faults.push(Fault::new(&entry.place, message).help(help));
+            }
+            _ => {
+                let mut names = vec!["kind"];
+                names.extend(kind.iter().flat_map(|kind| kind.keys).map(|key| key.name));
+                names.extend(kinds.common.iter().map(|key| key.name));
+                let message = format!("{} is no key of a {}", mark(&entry.key), kinds.title);
+                self.unknown(entry, message, &names, given);
+            }
+        }
+    }
+
+    /// Reports a key that does not exist. The one that was likely meant counts as written, so that
+    /// it is not called missing as well.
+    fn unknown(
+        &mut self,
+        entry: &Entry,
+        message: String,
+        names: &[&'static str],
+        given: &mut Given,
+    ) {
+        given.faulty.extend(nearest(&entry.key, names.iter().copied()));
+        self.faults.push(Fault::new(&entry.place, message).help(advise(&entry.key, names)));
+    }
+
+    /// Holds one value against its key, and keeps it if it is sound.
+    fn entry(&mut self, key: &'static Key, entry: &Entry, label: &str, given: &mut Given) {
+        if key.since == Since::Later {
+            self.unsupported(&entry.place, &mark(key.name));
+        }
+        let label = match label {
+            "" => key.name.to_owned(),
+            label => format!("{label}.{}", key.name),
+        };
+        match self.value(&key.shape, &entry.node, &label) {
+            Some(value) => {
+                let place = entry.node.place.clone();
+                let key_place = entry.place.clone();
+                given.items.push((key.name, Item { value, place, key_place, is_written: true }));
+            }
+            None => given.faulty.push(key.name),
+        }
+    }
+
+    /// Names what is missing, and fills in what has a default.
+    fn require(&mut self, keys: &'static [Key], title: &str, given: &mut Given) {
+        for key in keys {
+            if matches!(key.otherwise, Otherwise::Required) && !given.mentions(key.name) {
+                let message = format!("{title} needs {}", mark(key.name));
+                self.faults.push(Fault::new(&given.place, message).help(key.doc.to_owned()));
+            }
+        }
+        given.fill(keys);
+    }
+
+    fn unsupported(&mut self, place: &Place, what: &str) {
+        self.faults.push(Fault::new(place, format!("{what} is not supported by this version yet")));
+    }
+
+    /// The value if it has its shape; else a fault.
+    fn value(&mut self, shape: &'static Shape, node: &Node, label: &str) -> Option<Value> {
+        let place = &node.place;
+        match (shape, &node.value) {
+            (Shape::Text, tree::Value::Text(text)) => Some(Value::Text(text.clone())),
+            (Shape::Name, tree::Value::Text(text)) => {
+                if text.trim().is_empty() || text.chars().any(char::is_control) {
+                    self.fault(place, format!("{label} is {}; use a name on one line", quote(text)))
+                } else {
+                    Some(Value::Text(text.clone()))
+                }
+            }
+            (Shape::Flag, tree::Value::Flag(flag)) => Some(Value::Flag(*flag)),
+            (Shape::Whole { least, most }, tree::Value::Whole(text, whole)) => {
+                let whole = whole.and_then(|whole| u64::try_from(whole).ok());
+                match whole.filter(|whole| (least..=most).contains(&whole)) {
+                    Some(whole) => Some(Value::Whole(whole)),
+                    None => {
+                        let text = tree::cut(text);
+                        self.fault(place, format!("{label} is {text}; use {least} to {most}"))
+                    }
+                }
+            }
+            (
+                Shape::Number { least, most },
+                tree::Value::Number(text, _) | tree::Value::Whole(text, _),
+            ) => {
+                let number = match &node.value {
+                    tree::Value::Number(_, number) => *number,
+                    tree::Value::Whole(_, whole) => whole.map(|whole| whole as f64),
+                    _ => None,
+                };
+                match number.filter(|number| (*least..=*most).contains(number)) {
+                    Some(number) => Some(Value::Number(number)),
+                    None => {
+                        let text = tree::cut(text);
+                        self.fault(place, format!("{label} is {text}; use {least} to {most}"))
+                    }
+                }
+            }
+            (Shape::Time { least, most }, tree::Value::Text(text)) => {
+                self.time(*least, *most, text, place, label).map(Value::Time)
+            }
+            (Shape::Time { .. }, tree::Value::Whole(text, _) | tree::Value::Number(text, _)) => {
+                let text = tree::cut(text);
+                let message = format!(
+                    "{label} is the number {text}; write it as text with a unit, \"{text}s\""
+                );
+                self.fault(place, message)
+            }
+            (Shape::Rate, tree::Value::Text(text)) => match is_rate(text) {
+                true => Some(Value::Text(text.clone())),
+                false => self.fault(
+                    place,
+                    format!(
+                        "{label} is {}; write a number above 0 and /s or /m, \"50/s\"",
+                        quote(text)
+                    ),
+                ),
+            },
+            (Shape::Word(words), tree::Value::Text(text)) => {
+                self.word(words, text, place, label).map(Value::Word)
+            }
+            (Shape::List(shape), tree::Value::List(nodes)) => {
+                let mut items = Vec::new();
+                let mut is_sound = true;
+                for node in nodes {
+                    match self.value(shape, node, label) {
+                        Some(value) => items.push(Item {
+                            value,
+                            place: node.place.clone(),
+                            key_place: node.place.clone(),
+                            is_written: true,
+                        }),
+                        None => is_sound = false,
+                    }
+                }
+                is_sound.then_some(Value::List(items))
+            }
+            (Shape::Section(section), tree::Value::Table(entries)) => {
+                Some(Value::Table(self.section(section, entries, place, label)))
+            }
+            (Shape::Step(kinds), tree::Value::Table(entries)) => {
+                Some(Value::Table(self.step(kinds, entries, place)))
+            }
+            (Shape::Sections(section), tree::Value::List(nodes)) => {
+                self.tables(nodes, label, |walk, entries, place| {
+                    walk.section(section, entries, place, "")
+                })
+            }
+            (Shape::Steps(kinds), tree::Value::List(nodes)) => {
+                self.tables(nodes, label, |walk, entries, place| walk.step(kinds, entries, place))
+            }
+            (Shape::Map(shape), tree::Value::Table(entries)) => {
+                let mut items = Vec::new();
+                for entry in entries {
+                    let label = format!("{label}.{}", tree::cut(&entry.key));
+                    if let Some(value) = self.value(shape, &entry.node, &label) {
+                        let place = entry.node.place.clone();
+                        let key_place = entry.place.clone();
+                        items.push((
+                            entry.key.clone(),
+                            Item { value, place, key_place, is_written: true },
+                        ));
+                    }
+                }
+                Some(Value::Map(items))
+            }
+            (Shape::Bound(measure), value) => self.bound(*measure, value, place, label),
+            (Shape::OneOf(shapes), value) => {
+                match shapes.iter().find(|shape| takes(shape, value)) {
+                    Some(shape) => self.value(shape, node, label),
+                    // The first form is the usual one, and its advice the most likely to be right.
+                    None => self.value(&shapes[0], node, label),
+                }
+            }
+            (Shape::Later(shape), _) => {
+                let value = self.value(shape, node, label);
+                self.unsupported(place, &format!("{} as {label}", node.value.describe()));
+                value
+            }
+            (Shape::Anything, _) => Some(Value::Anything),
+            (
+                Shape::Text
+                | Shape::Name
+                | Shape::Flag
+                | Shape::Whole { .. }
+                | Shape::Number { .. }
+                | Shape::Time { .. }
+                | Shape::Rate
+                | Shape::Word(_)
+                | Shape::List(_)
+                | Shape::Section(_)
+                | Shape::Sections(_)
+                | Shape::Map(_)
+                | Shape::Step(_)
+                | Shape::Steps(_),
+                value,
+            ) => {
+                let message = format!("{label} is {}; {}", value.describe(), wanted(shape, label));
+                self.fault(place, message)
+            }
+        }
+    }
+
+    fn fault<T>(&mut self, place: &Place, message: String) -> Option<T> {
+        self.faults.push(Fault::new(place, message));
+        None
+    }
+
+    fn tables(
+        &mut self,
+        nodes: &[Node],
+        label: &str,
+        mut one: impl FnMut(&mut Self, &[Entry], &Place) -> Given,
+    ) -> Option<Value> {
+        let mut tables = Vec::new();
+        for node in nodes {
+            match &node.value {
+                tree::Value::Table(entries) => tables.push(one(self, entries, &node.place)),
+                value => {
+                    let found = value.describe();
+                    let message = format!("{label} has {found} in it; write tables only");
+                    self.faults.push(Fault::new(&node.place, message));
+                }
+            }
+        }
+        Some(Value::Tables(tables))
+    }
+
+    fn time(
+        &mut self,
+        least: Duration,
+        most: Duration,
+        text: &str,
+        place: &Place,
+        label: &str,
+    ) -> Option<Duration> {
+        match duration::parse(text) {
+            Ok(time) if (least..=most).contains(&time) => Some(time),
+            Ok(time) => {
+                let found = duration::show(time);
+                let (least, most) = (duration::show(least), duration::show(most));
+                self.fault(place, format!("{label} is {found}; use {least} to {most}"))
+            }
+            Err(error) => {
+                let message = format!(
+                    "{label} is {}, which is no span of time: {error}; write one like \"250ms\" or \"1m 30s\"",
+                    quote(text)
+                );
+                self.fault(place, message)
+            }
+        }
+    }
+
+    fn word(
+        &mut self,
+        words: &'static [Word],
+        text: &str,
+        place: &Place,
+        label: &str,
+    ) -> Option<&'static str> {
+        match words.iter().find(|word| word.word == text) {
+            None => {
+                let names: Vec<_> = words.iter().map(|word| word.word).collect();
+                let message =
+                    format!("{label} is {}; use one of {}", quote(text), names.join(", "));
+                let near = nearest(text, names);
+                let help = near.map(|near| format!("did you mean `{near}`?"));
+                self.faults.push(Fault::new(place, message).help(help));
+                None
+            }
+            Some(word) => {
+                if word.since == Since::Later {
+                    self.unsupported(place, &format!("{label} {}", mark(text)));
+                }
+                Some(word.word)
+            }
+        }
+    }
+
+    /// The right-hand side of an expectation: an exact number, or a comparison in a text.
+    fn bound(
+        &mut self,
+        measure: Measure,
+        value: &tree::Value,
+        place: &Place,
+        label: &str,
+    ) -> Option<Value> {
+        let advice = match measure {
+            Measure::Count => "write a whole number, or a comparison like \">= 1\"",
+            Measure::Time => "write a comparison like \"< 250ms\"",
+            Measure::Ending => "write one of incomplete, failed, forced, graceful",
+        };
+        let bound = match (measure, value) {
+            (Measure::Count, tree::Value::Whole(_, Some(whole))) => {
+                u64::try_from(*whole).ok().map(|count| Bound::Count(Comparison::Equal, count))
+            }
+            (Measure::Count, tree::Value::Text(text)) => {
+                let (comparison, count) = split_comparison(text);
+                count.parse().ok().map(|count| Bound::Count(comparison, count))
+            }
+            (Measure::Time, tree::Value::Text(text)) => {
+                let (comparison, span) = split_comparison(text);
+                duration::parse(span).ok().map(|span| Bound::Span(comparison, span))
+            }
+            (Measure::Ending, tree::Value::Text(text)) => {
+                let (comparison, word) = split_comparison(text);
+                (comparison == Comparison::Equal && ENDINGS.contains(&word))
+                    .then(|| Bound::Word(word.to_owned()))
+            }
+            _ => None,
+        };
+        let written = match value {
+            tree::Value::Text(text) | tree::Value::Whole(text, _) => text.clone(),
+            _ => String::new(),
+        };
+        match bound {
+            Some(bound) => Some(Value::Bound(bound, written)),
+            None => self.fault(place, format!("{label} is {}; {advice}", value.describe())),
+        }
+    }
+}
+
+fn find(keys: &'static [Key], name: &str) -> Option<&'static Key> {
+    keys.iter().find(|key| key.name == name)
+}
+
+/// Whether a shape is written with this type of value.
+fn takes(shape: &Shape, value: &tree::Value) -> bool {
+    match shape {
+        Shape::Text | Shape::Name | Shape::Time { .. } | Shape::Rate | Shape::Word(_) => {
+            matches!(value, tree::Value::Text(_))
+        }
+        Shape::Flag => matches!(value, tree::Value::Flag(_)),
+        Shape::Whole { .. } => matches!(value, tree::Value::Whole(..)),
+        Shape::Number { .. } => {
+            matches!(value, tree::Value::Whole(..) | tree::Value::Number(..))
+        }
+        Shape::List(_) | Shape::Sections(_) | Shape::Steps(_) => {
+            matches!(value, tree::Value::List(_))
+        }
+        Shape::Section(_) | Shape::Map(_) | Shape::Step(_) => {
+            matches!(value, tree::Value::Table(_))
+        }
+        Shape::OneOf(shapes) => shapes.iter().any(|shape| takes(shape, value)),
+        Shape::Later(shape) => takes(shape, value),
+        Shape::Bound(_) | Shape::Anything => true,
+    }
+}
+
+/// What would be right instead of a value of another type.
+fn wanted(shape: &Shape, label: &str) -> String {
+    match shape {
+        Shape::Text | Shape::Name => "write a text in quotes".to_owned(),
+        Shape::Flag => "write true or false".to_owned(),
+        Shape::Whole { least, most } => format!("write a whole number from {least} to {most}"),
+        Shape::Number { least, most } => format!("write a number from {least} to {most}"),
+        Shape::Time { .. } => "write a span of time as text, like \"250ms\"".to_owned(),
+        Shape::Rate => "write a rate as text, like \"50/s\"".to_owned(),
+        Shape::Word(words) => {
+            let words: Vec<_> = words.iter().map(|word| word.word).collect();
+            format!("write one of {} in quotes", words.join(", "))
+        }
+        Shape::List(_) => "write a list, [...]".to_owned(),
+        Shape::Section(_) | Shape::Map(_) | Shape::Step(_) => {
+            format!("write a table, [{label}] or {{ ... }}")
+        }
+        Shape::Sections(_) | Shape::Steps(_) => format!("write [[{label}]] above each"),
+        Shape::Bound(_) | Shape::OneOf(_) | Shape::Later(_) | Shape::Anything => {
+            "write something else".to_owned()
+        }
+    }
+}
+
+/// Splits `>= 1` into its comparison and the rest; without a sign it is an equality.
+fn split_comparison(text: &str) -> (Comparison, &str) {
+    let text = text.trim();
+    let signs = [
+        (">=", Comparison::AtLeast),
+        ("<=", Comparison::AtMost),
+        ("==", Comparison::Equal),
+        ("!=", Comparison::Unequal),
+        (">", Comparison::Greater),
+        ("<", Comparison::Less),
+    ];
+    for (sign, comparison) in signs {
+        if let Some(rest) = text.strip_prefix(sign) {
+            return (comparison, rest.trim());
+        }
+    }
+    (Comparison::Equal, text)
+}
+
+fn is_rate(text: &str) -> bool {
+    let number = text.strip_suffix("/s").or_else(|| text.strip_suffix("/m"));
+    number
+        .and_then(|number| number.trim().parse::<f64>().ok())
+        .is_some_and(|number| number.is_finite() && number > 0.0)
+}
