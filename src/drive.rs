@@ -1,0 +1,55 @@
+//! The shell around the engine: what makes a run happen.
+//!
+//! [`record`] is the calling rule that every driver obeys: what is due is decided first, then one
+//! observation is taken, and both are logged with all that follows. [`real`] is the driver on the
+//! real clock: the workload on its own runtime, the cutoffs on a thread that it cannot starve.
+
+pub mod real;
+
+mod cell;
+mod control;
+mod floor;
+mod process;
+mod rank;
+pub mod signals;
+mod task;
+mod watch;
+
+use crate::engine::Delivery;
+use crate::event::{Decision, Entry, Event, Observation};
+use crate::timeline::Moment;
+
+pub(crate) use cell::Cell;
+pub(crate) use control::Join;
+pub(crate) use process::{this_thread, this_thread_cpu};
+pub(crate) use watch::{Place, Presence, Stay};
+
+/// Feeds one observation to the machine and logs it, its decisions behind it. What time alone had
+/// due before stands ahead of it, behind a [`Observation::Tick`] of its own.
+///
+/// Answers where in the log the new entries begin.
+pub fn record(
+    machine: &mut Delivery,
+    now: Moment,
+    seen: Observation,
+    log: &mut Vec<Entry>,
+) -> usize {
+    let first = log.len();
+    if seen != Observation::Tick && machine.has_due(now, &seen) {
+        feed(machine, now, Observation::Tick, log);
+    }
+    feed(machine, now, seen, log);
+    first
+}
+
+fn feed(machine: &mut Delivery, now: Moment, seen: Observation, log: &mut Vec<Entry>) {
+    let mut decisions: Vec<Decision> = Vec::new();
+    machine.observe(now, &seen, &mut decisions);
+    if seen == Observation::Tick && decisions.is_empty() {
+        return;
+    }
+    log.push(Entry { at: now, event: Event::Observed(seen) });
+    log.extend(
+        decisions.into_iter().map(|decision| Entry { at: now, event: Event::Decided(decision) }),
+    );
+}

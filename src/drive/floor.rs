@@ -1,0 +1,239 @@
+//! Where the deliveries of a run are: waiting, at work, or over.
+//!
+//! One lock holds admission, the live cells and the finished logs. It may be held while a cell is
+//! locked, never the other way round.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::drive::cell::Cell;
+use crate::drive::control::Control;
+use crate::drive::record;
+use crate::drive::task::DeliveryTask;
+use crate::drive::watch::Watch;
+use crate::engine::{Admission, Delivery, Ticket};
+use crate::event::{
+    DeliveryId, DeliveryLog, EventLog, Initiator, Observation, RunEntry, RunEvent, StepId,
+};
+use crate::plan::Plan;
+use crate::progress::Progress;
+use crate::settle::memory::Broker;
+use crate::timeline::{Moment, Reason, Root};
+use crate::workload::Workload;
+
+/// The shortest pause between two looks at who is still open.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
+
+/// All that the parts of a running load share.
+pub(crate) struct Shared {
+    pub workload: Arc<Workload>,
+    pub plan: Arc<Plan>,
+    pub control: Arc<Control>,
+    pub watch: Watch,
+    pub broker: Broker,
+    pub runtime: tokio::runtime::Handle,
+    pub progress: Arc<Progress>,
+    /// How often each step was executed for each message, for those that count (`fail.first`).
+    pub executions: Mutex<HashMap<(u32, StepId), u32>>,
+    floor: Mutex<Floor>,
+    changed: Condvar,
+}
+
+struct Floor {
+    admission: Admission,
+    live: HashMap<DeliveryId, Arc<Cell>>,
+    root: Option<Root>,
+    forced: bool,
+    log: EventLog,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        workload: Arc<Workload>,
+        plan: Arc<Plan>,
+        control: Arc<Control>,
+        runtime: tokio::runtime::Handle,
+        progress: Arc<Progress>,
+    ) -> Arc<Self> {
+        let load = &workload.load;
+        progress.total.store(u64::from(load.deliveries), Ordering::Relaxed);
+        let confirm_in = workload.settlement.as_ref().and_then(|policy| policy.confirm_in);
+        Arc::new(Self {
+            watch: Watch::new(workload.runtime.workers),
+            broker: Broker::new(confirm_in),
+            floor: Mutex::new(Floor {
+                admission: Admission::new(load.deliveries, load.concurrency),
+                live: HashMap::new(),
+                root: None,
+                forced: false,
+                log: EventLog::default(),
+            }),
+            changed: Condvar::new(),
+            executions: Mutex::default(),
+            workload,
+            plan,
+            control,
+            runtime,
+            progress,
+        })
+    }
+
+    /// Admits whoever can be.
+    pub(crate) fn admit(self: &Arc<Self>) {
+        loop {
+            let mut floor = self.lock();
+            let Some(ticket) = floor.admission.admit() else { return };
+            let cell = Cell::new(ticket, Arc::clone(self));
+            floor.live.insert(ticket.id, Arc::clone(&cell));
+            // Under the lock, so that a root is either seen here or published to the cell.
+            let first = cell.observe(Observation::Admitted { root: floor.root });
+            self.progress.in_flight.store(floor.admission.in_flight().into(), Ordering::Relaxed);
+            drop(floor);
+            drop(self.runtime.spawn(DeliveryTask::new(cell, first)));
+        }
+    }
+
+    /// A slot is free: the next may start.
+    pub(crate) fn free_slot(self: &Arc<Self>) {
+        let mut floor = self.lock();
+        floor.admission.free_slot();
+        self.progress.in_flight.store(floor.admission.in_flight().into(), Ordering::Relaxed);
+        let is_over = floor.admission.is_over();
+        drop(floor);
+        self.progress.over.fetch_add(1, Ordering::Relaxed);
+        if is_over {
+            self.changed.notify_all();
+        }
+        self.admit();
+    }
+
+    /// The message comes again.
+    pub(crate) fn redeliver(self: &Arc<Self>, ticket: Ticket, now: Moment) {
+        self.progress.total.fetch_add(1, Ordering::Relaxed);
+        let mut floor = self.lock();
+        let turned_away = floor.admission.redeliver(ticket.message, ticket.attempt + 1, now);
+        if let Some(ticket) = turned_away {
+            let log = self.released(ticket, now);
+            floor.log.deliveries.push(log);
+        }
+        drop(floor);
+        self.admit();
+    }
+
+    /// Keeps the log of a delivery that has nothing open.
+    pub(crate) fn retire(&self, id: DeliveryId, log: DeliveryLog) {
+        let mut floor = self.lock();
+        let cell = floor.live.remove(&id);
+        floor.log.deliveries.push(log);
+        let is_over = floor.admission.is_over();
+        drop(floor);
+        drop(cell);
+        if is_over {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Begins the shutdown of the run; a second one changes nothing.
+    pub(crate) fn shut_down(self: &Arc<Self>, by: Initiator, deadline: Duration) {
+        let mut floor = self.lock();
+        if floor.root.is_some() {
+            return;
+        }
+        let now = self.control.now();
+        let root = Root::new(now, deadline);
+        floor.root = Some(root);
+        floor.log.run.push(RunEntry { at: now, event: RunEvent::ShutdownBegan { by, root } });
+        for ticket in floor.admission.close() {
+            let log = self.released(ticket, now);
+            floor.log.deliveries.push(log);
+        }
+        let cells: Vec<_> = floor.live.values().cloned().collect();
+        drop(floor);
+        for cell in cells {
+            cell.observe(Observation::RootPublished { root });
+        }
+        self.changed.notify_all();
+    }
+
+    /// Tells everything to stop at once.
+    pub(crate) fn force(&self) {
+        let mut floor = self.lock();
+        if std::mem::replace(&mut floor.forced, true) {
+            return;
+        }
+        floor.log.run.push(RunEntry { at: self.control.now(), event: RunEvent::Forced });
+        let cells: Vec<_> = floor.live.values().cloned().collect();
+        drop(floor);
+        for cell in cells {
+            cell.observe(Observation::Stopped { reason: Reason::ForcedShutdown });
+        }
+        self.changed.notify_all();
+    }
+
+    /// Waits until nothing is open, or until it has been observed long enough, at most to `bound`.
+    pub(crate) fn wait(&self, bound: Moment) -> EventLog {
+        let mut floor = self.lock();
+        let mut load_ended = false;
+        loop {
+            let now = self.control.now();
+            let mut until = bound;
+            if floor.admission.is_over() {
+                if !std::mem::replace(&mut load_ended, true) {
+                    floor.log.run.push(RunEntry { at: now, event: RunEvent::LoadEnded });
+                }
+                let last_due = floor.live.values().map(|cell| cell.last_due()).max();
+                let observed = |last_due| last_due + self.plan.observe;
+                until = until.min(last_due.map_or(Moment::START, observed));
+            } else {
+                load_ended = false;
+            }
+            if until <= now {
+                break;
+            }
+            let span = until.since(now).clamp(BETWEEN_LOOKS, Duration::from_secs(3600));
+            floor =
+                self.changed.wait_timeout(floor, span).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let cells: Vec<_> = floor.live.values().cloned().collect();
+        drop(floor);
+        self.end_observation(&cells)
+    }
+
+    /// One last look at what is open, and the log as it stands then.
+    fn end_observation(&self, cells: &[Arc<Cell>]) -> EventLog {
+        for cell in cells {
+            self.watch.look(cell);
+        }
+        let at = self.control.now();
+        let open: Vec<_> = cells.iter().map(|cell| cell.retire()).collect();
+        let mut floor = self.lock();
+        let mut log = std::mem::take(&mut floor.log);
+        // The cells that are still open hold on to this floor; they are let go of here.
+        floor.live.clear();
+        // What retired itself since is in the log already, and its cell had nothing left to give.
+        log.deliveries.extend(open.into_iter().filter(|log| !log.entries.is_empty()));
+        log.deliveries.sort_by_key(|log| log.id);
+        log.run.push(RunEntry { at, event: RunEvent::ObservationEnded });
+        log
+    }
+
+    fn released(&self, ticket: Ticket, now: Moment) -> DeliveryLog {
+        let mut machine = Delivery::new(Arc::clone(&self.plan), ticket.attempt);
+        let mut entries = Vec::new();
+        record(&mut machine, now, Observation::Released, &mut entries);
+        self.progress.over.fetch_add(1, Ordering::Relaxed);
+        DeliveryLog {
+            id: ticket.id,
+            message: ticket.message,
+            attempt: ticket.attempt,
+            arrived: ticket.arrived,
+            entries,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Floor> {
+        self.floor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,57 @@
+//! The scheduling class of the threads that decide and look.
+//!
+//! Tries the real-time class, then a short slice in the ordinary one. Measured on two cores under
+//! spinning workers: FIFO decides with p99 near 0.1 ms, a short slice with a few ms. Threads and
+//! processes that are started from here fall back to the ordinary class.
+
+use crate::report::Control;
+
+/// `sched_attr` of the kernel, as far as this program fills it.
+#[repr(C)]
+#[derive(Default)]
+struct SchedulingAttributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+const RESET_ON_FORK: u64 = 0x01;
+const FIFO: u32 = 1;
+const ORDINARY: u32 = 0;
+/// The shortest slice that the kernel grants, in nanoseconds.
+const SHORT_SLICE: u64 = 100_000;
+
+/// Raises the calling thread as far as the system allows, and makes its timers exact.
+pub(crate) fn raise(priority: u32) -> Control {
+    // SAFETY: PR_SET_TIMERSLACK takes one integer and touches no memory of ours.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0_u64, 0_u64, 0_u64) };
+    let fifo = SchedulingAttributes { policy: FIFO, priority, ..SchedulingAttributes::default() };
+    let slice = SchedulingAttributes {
+        policy: ORDINARY,
+        runtime: SHORT_SLICE,
+        ..SchedulingAttributes::default()
+    };
+    if set(fifo) {
+        Control::Fifo
+    } else if set(slice) {
+        Control::Slice
+    } else {
+        Control::Ordinary
+    }
+}
+
+fn set(attributes: SchedulingAttributes) -> bool {
+    let attributes = SchedulingAttributes {
+        size: size_of::<SchedulingAttributes>() as u32,
+        flags: RESET_ON_FORK,
+        ..attributes
+    };
+    // SAFETY: the kernel reads `size` bytes from a live struct of exactly that size.
+    let answer = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0_u32) };
+    answer == 0
+}

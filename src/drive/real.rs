@@ -1,0 +1,140 @@
+//! The driver on the real clock.
+//!
+//! The workload gets a runtime of its own. Its workers advance the normal course; the control
+//! thread decides cutoffs; the watch thread looks at what is overdue. Whatever the workload does to
+//! its workers, the run ends, and its log is complete up to then.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::drive::control::{Alarm, Control};
+use crate::drive::floor::Shared;
+use crate::drive::signals::Signals;
+use crate::event::{EventLog, Initiator};
+use crate::panics;
+use crate::plan::Plan;
+use crate::progress::Progress;
+use crate::report;
+use crate::timeline::Moment;
+use crate::workload::Workload;
+
+/// The root deadline of a shutdown that the workload says nothing about (SPEC section 6).
+const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(30);
+/// The longest part of a bounded run that its shutdown may take.
+const LONGEST_BOUNDED_SHUTDOWN: Duration = Duration::from_secs(2);
+/// How long threads that have nothing left to do may take to end.
+const LONGEST_FAREWELL: Duration = Duration::from_secs(1);
+
+/// How to run.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// Bounds the whole run, observation included: near its end a shutdown is forced that fits
+    /// into what is left.
+    pub max_time: Option<Duration>,
+    /// The signals that begin and force a shutdown.
+    pub signals: Option<Signals>,
+}
+
+/// What a run left.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Its record.
+    pub log: EventLog,
+    /// When it began, by the wall clock.
+    pub started: SystemTime,
+    /// How long it took, observation included.
+    pub elapsed: Duration,
+    /// The class in which cutoffs were decided.
+    pub control: report::Control,
+}
+
+/// Why a run could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// The system gave no threads.
+    #[error("the threads of the run cannot be started: {0}")]
+    Threads(#[from] std::io::Error),
+}
+
+/// Runs a workload to its end.
+///
+/// # Errors
+/// When its threads cannot be started; nothing was run then.
+pub fn run(
+    workload: &Arc<Workload>,
+    plan: &Arc<Plan>,
+    options: &Options,
+    progress: &Arc<Progress>,
+) -> Result<Run, DriveError> {
+    panics::hush();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workload.runtime.workers)
+        .max_blocking_threads(workload.runtime.blocking_threads)
+        .thread_name("worker")
+        .enable_time()
+        .build()?;
+    let origin = Instant::now();
+    let started = SystemTime::now();
+    let control = Control::new(origin);
+    let shared = Shared::new(
+        Arc::clone(workload),
+        Arc::clone(plan),
+        Arc::clone(&control),
+        runtime.handle().clone(),
+        Arc::clone(progress),
+    );
+    let (control_thread, class) = control.start()?;
+    let watch_thread = shared.watch.start()?;
+    listen(&shared, options.signals.as_ref());
+    let bound = bound(&shared, options.max_time);
+    shared.admit();
+    let log = shared.wait(bound);
+    let elapsed = origin.elapsed();
+    if let Some(signals) = &options.signals {
+        signals.listen(None);
+    }
+    control.end();
+    shared.watch.end();
+    // Neither runs the workload's code, so neither can be stuck; a panic of theirs is a bug of ours.
+    control_thread.join().expect("the control thread ends by itself");
+    watch_thread.join().expect("the watch thread ends by itself");
+    drop(shared);
+    // Returns although threads are stuck; they end with the process.
+    runtime.shutdown_timeout(if progress_is_clean(progress) {
+        LONGEST_FAREWELL
+    } else {
+        Duration::ZERO
+    });
+    Ok(Run { log, started, elapsed, control: class })
+}
+
+fn progress_is_clean(progress: &Progress) -> bool {
+    progress.overdue.load(std::sync::atomic::Ordering::Relaxed) == 0
+}
+
+fn listen(shared: &Arc<Shared>, signals: Option<&Signals>) {
+    let Some(signals) = signals else { return };
+    let shared = Arc::downgrade(shared);
+    signals.listen(Some(Arc::new(move |by, count| {
+        let Some(shared) = shared.upgrade() else { return };
+        shared.shut_down(by, SHUTDOWN_DEADLINE);
+        if count > 1 {
+            shared.force();
+        }
+    })));
+}
+
+/// Sets the alarm of a bounded run, and answers when it is over at the latest.
+fn bound(shared: &Arc<Shared>, max_time: Option<Duration>) -> Moment {
+    let Some(max_time) = max_time else { return Moment::NEVER };
+    let shutdown = (max_time / 4).min(LONGEST_BOUNDED_SHUTDOWN);
+    let weak = Arc::downgrade(shared);
+    let begin = Box::new(move || {
+        if let Some(shared) = weak.upgrade() {
+            shared.shut_down(Initiator::MaxTime, shutdown);
+            shared.force();
+        }
+    });
+    shared.control.set(Moment::START + (max_time - shutdown), Alarm::Call(begin));
+    Moment::START + max_time
+}

@@ -1,0 +1,88 @@
+//! SIGINT and SIGTERM to the program, taken by a thread of their own.
+//!
+//! The first begins the shutdown, the second forces it, the third ends the program at once with 128
+//! plus its number (SPEC D1, D2, D4). A handler on the workload's runtime would starve behind it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::drive::rank;
+use crate::event::Initiator;
+
+const PRIORITY: u32 = 5;
+
+type Listener = Arc<dyn Fn(Initiator, u32) + Send + Sync>;
+
+/// The signals that the program has been sent.
+#[derive(Clone, Default)]
+pub struct Signals {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    count: u32,
+    listener: Option<Listener>,
+}
+
+impl Signals {
+    /// Takes SIGINT and SIGTERM from here on. To be called before any other thread is started: the
+    /// threads of the program inherit that they are blocked.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn take() -> std::io::Result<Self> {
+        let set = signal_set();
+        // SAFETY: the set is live and initialised; a null old set is allowed.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+        let signals = Self::default();
+        let state = Arc::clone(&signals.state);
+        std::thread::Builder::new().name("signals".into()).spawn(move || {
+            rank::raise(PRIORITY);
+            loop {
+                let mut number = 0;
+                // SAFETY: both point to live values of this thread.
+                if unsafe { libc::sigwait(&raw const set, &raw mut number) } == 0 {
+                    answer(&state, number);
+                }
+            }
+        })?;
+        Ok(signals)
+    }
+
+    /// How many have come.
+    pub fn count(&self) -> u32 {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).count
+    }
+
+    /// Tells `listener` of those that come, and of the one that has come already.
+    pub(crate) fn listen(&self, listener: Option<Listener>) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).listener = listener;
+    }
+}
+
+fn answer(state: &Mutex<State>, number: i32) {
+    let (count, listener) = {
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.count += 1;
+        (state.count, state.listener.clone())
+    };
+    if count >= 3 {
+        // SAFETY: ends the process without running anything of ours, which is what is wanted.
+        unsafe { libc::_exit(128 + number) };
+    }
+    let by = if number == libc::SIGINT { Initiator::Interrupt } else { Initiator::Terminate };
+    if let Some(listener) = listener {
+        listener(by, count);
+    }
+}
+
+fn signal_set() -> libc::sigset_t {
+    let mut set = std::mem::MaybeUninit::uninit();
+    // SAFETY: sigemptyset initialises the set; adding two valid numbers cannot fail.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGINT);
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGTERM);
+        set.assume_init()
+    }
+}

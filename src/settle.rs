@@ -1,0 +1,3 @@
+//! Who deliveries are settled with.
+
+pub mod memory;

@@ -1,0 +1,278 @@
+//! The frame of one execution of a step: its poll budget, its timeout, its work, its destructor.
+//!
+//! The frame owns the work and the destructor apart from each other. A panic in the work is caught
+//! around its poll, so the destructor runs after the unwinding and never during it; a panic in the
+//! destructor is caught around the destructor alone. Seen to hold for destructors that panic alone,
+//! in pairs, and behind a panic in the work; a frame that left them to the language aborted the
+//! process in each of the last two.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use crate::drive::{Place, Stay};
+use crate::event::{Code, Inside, Observation, StepEnd, StepId, StepOutcome, Verdict};
+use crate::panics::{Panicked, contain};
+use crate::steps::blocking::{self, Awaited, Job, Waiting};
+use crate::steps::conclude::conclude;
+use crate::steps::polls::Pauses;
+use crate::steps::{Race, Running, Scene, cpu, work};
+use crate::timeline::Moment;
+use crate::workload::sample::Purpose;
+use crate::workload::{DestructorWork, Step, Work, Workload};
+
+const TIMEOUT_TOTAL: &str = "TIMEOUT_TOTAL";
+const POLL_BUDGET_EXHAUSTED: &str = "POLL_BUDGET_EXHAUSTED";
+const LOST_RACE: &str = "LOST_RACE";
+
+/// The step's own work, as far as it has come.
+enum Doing {
+    /// Its pauses can be counted, also when it is dropped.
+    Polls(Pauses),
+    /// A thread does it.
+    Thread(Waiting),
+    /// Anything else.
+    Other(Running<Verdict>),
+    /// Gone.
+    Nothing,
+}
+
+struct Timer {
+    sleep: Pin<Box<tokio::time::Sleep>>,
+    due: Moment,
+}
+
+/// One execution of a step.
+pub(super) struct Frame {
+    scene: Scene,
+    workload: Arc<Workload>,
+    id: StepId,
+    doing: Doing,
+    timer: Option<Timer>,
+    race: Option<Race>,
+    polls: u64,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Not polled yet, and not noted as begun.
+    New,
+    /// Noted as begun, not polled yet.
+    Begun,
+    Working,
+    Ended,
+}
+
+impl Frame {
+    /// The frame of a step that begins when it is first polled, if it still may.
+    pub(super) fn new(scene: Scene, id: StepId, race: Option<Race>) -> Self {
+        Self::in_state(scene, id, race, State::New)
+    }
+
+    /// The frame of a detached step that was let begin already.
+    pub(super) fn begun(scene: Scene, id: StepId) -> Self {
+        Self::in_state(scene, id, None, State::Begun)
+    }
+
+    fn in_state(scene: Scene, id: StepId, race: Option<Race>, state: State) -> Self {
+        let workload = Arc::clone(scene.workload());
+        Self { scene, workload, id, doing: Doing::Nothing, timer: None, race, polls: 0, state }
+    }
+
+    fn step(&self) -> &Step {
+        self.workload.step(self.id)
+    }
+
+    fn begin(&mut self) {
+        let now = self.now();
+        self.timer = self.step().timeout.and_then(|timeout| self.timer(now, timeout));
+        self.doing = match &self.step().work {
+            Work::Polls { count } => Doing::Polls(Pauses::new(*count)),
+            other if blocking::is_threaded(other) => {
+                Doing::Thread(Waiting(Job::start(&self.scene, self.id, Awaited::ByFrame)))
+            }
+            _ => Doing::Other(work(&self.scene, self.id)),
+        };
+        self.state = State::Working;
+    }
+
+    /// A timer that is due before the cutoff; one due at or after it never fires (P2).
+    fn timer(&self, now: Moment, timeout: Duration) -> Option<Timer> {
+        let due = now + timeout;
+        let may_fire = !self.scene.in_execution()
+            || (!self.scene.is_signalled() && due < self.scene.cell.normal_cutoff());
+        may_fire.then(|| Timer { sleep: Box::pin(tokio::time::sleep(timeout)), due })
+    }
+
+    /// Whether the timer has run out, before the signal if there was one.
+    fn has_timed_out(&mut self, context: &mut Context<'_>) -> bool {
+        let Some(timer) = &mut self.timer else { return false };
+        if timer.sleep.as_mut().poll(context).is_pending() {
+            return false;
+        }
+        let due = timer.due;
+        let signalled_first = self.scene.in_execution()
+            && self.scene.cell.signal_at().is_some_and(|signal_at| signal_at <= due);
+        if signalled_first {
+            self.timer = None;
+        }
+        !signalled_first
+    }
+
+    fn over(&self) -> Option<Duration> {
+        let due = self.timer.as_ref()?.due;
+        let now = self.now();
+        (now > due).then(|| now.since(due))
+    }
+
+    fn now(&self) -> Moment {
+        self.scene.cell.shared().control.now()
+    }
+
+    fn enter(&self, inside: Inside) -> Stay {
+        let place = Place {
+            delivery: self.scene.cell.ticket().id,
+            step: self.id,
+            inside,
+            detached: self.scene.detached,
+        };
+        self.scene.cell.shared().watch.enter(place, self.now())
+    }
+
+    fn poll_work(&mut self, context: &mut Context<'_>) -> Result<Poll<Verdict>, Panicked> {
+        let _stay = self.enter(Inside::Poll);
+        let (scene, id) = (&self.scene, self.id);
+        let step = self.workload.step(id);
+        match &mut self.doing {
+            Doing::Polls(pauses) => contain(|| {
+                Pin::new(pauses).poll(context).map(|()| conclude(scene, id, step, Verdict::Success))
+            }),
+            Doing::Thread(waiting) => Ok(Pin::new(waiting).poll(context)),
+            Doing::Other(future) => contain(|| future.as_mut().poll(context)),
+            Doing::Nothing => Ok(Poll::Pending),
+        }
+    }
+
+    /// Drops the work, runs the destructor, and notes how the execution ended.
+    fn end(&mut self, outcome: StepOutcome, code: Option<Code>, verdict: Verdict) -> Verdict {
+        self.state = State::Ended;
+        let over = self.over();
+        let stay = self.enter(Inside::Destructor);
+        let doing = std::mem::replace(&mut self.doing, Doing::Nothing);
+        let mut left = None;
+        let mut outcome = outcome;
+        let mut is_on_thread = false;
+        match &doing {
+            Doing::Polls(pauses) if outcome == StepOutcome::Dropped => left = Some(pauses.left()),
+            Doing::Thread(waiting) => {
+                is_on_thread = true;
+                if outcome == StepOutcome::Dropped {
+                    outcome = blocking::outcome_when_dropped(&waiting.0);
+                }
+            }
+            _ => {}
+        }
+        let dropped = contain(|| drop(doing));
+        // On a thread, the destructor is the thread's (P8).
+        let destroyed = if is_on_thread { Ok(()) } else { destroy(&self.scene, self.step()) };
+        drop(stay);
+        let mut verdict = verdict;
+        let mut code = code;
+        if dropped.is_err() || destroyed.is_err() {
+            // Dropped with the frame around it, it stays dropped; alone, it panicked (P8).
+            let with_parent = outcome == StepOutcome::Dropped && code.is_none();
+            if !with_parent {
+                (outcome, code, verdict) = (StepOutcome::Panic, None, Verdict::Panic);
+            }
+            if self.scene.in_execution() {
+                self.scene.cell.observe(Observation::DestructorPanicked { step: self.id });
+            }
+        }
+        let end = StepEnd { step: self.id, outcome, code, polls: self.polls, left, over };
+        self.scene.cell.observe(Observation::StepEnded(Box::new(end)));
+        verdict
+    }
+
+    fn end_dropped(&mut self, code: &str, retryable: bool) -> Verdict {
+        let code: Code = code.into();
+        let verdict = Verdict::Failure { code: Code::clone(&code), retryable };
+        self.end(StepOutcome::Dropped, Some(code), verdict)
+    }
+}
+
+impl Future for Frame {
+    type Output = Verdict;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Verdict> {
+        let frame = self.get_mut();
+        if frame.state == State::New {
+            if !frame.scene.cell.begin(frame.id, frame.scene.in_cleanup()) {
+                // Nothing starts any more; whoever holds this frame is about to drop it.
+                return Poll::Pending;
+            }
+            frame.state = State::Begun;
+        }
+        if frame.state == State::Begun {
+            frame.begin();
+        }
+        if frame.step().poll_budget == Some(frame.polls) {
+            return Poll::Ready(frame.end_dropped(POLL_BUDGET_EXHAUSTED, false));
+        }
+        frame.polls += 1;
+        match frame.poll_work(context) {
+            Ok(Poll::Ready(verdict)) => {
+                let (outcome, code) = outcome_of(&verdict);
+                Poll::Ready(frame.end(outcome, code, verdict))
+            }
+            Ok(Poll::Pending) if frame.has_timed_out(context) => {
+                Poll::Ready(frame.end_dropped(TIMEOUT_TOTAL, true))
+            }
+            Ok(Poll::Pending) => Poll::Pending,
+            Err(Panicked) => Poll::Ready(frame.end(StepOutcome::Panic, None, Verdict::Panic)),
+        }
+    }
+}
+
+impl Drop for Frame {
+    fn drop(&mut self) {
+        if matches!(self.state, State::Begun | State::Working) {
+            let lost = self.race.as_ref().is_some_and(|race| race.load(Ordering::Relaxed));
+            let code = lost.then(|| LOST_RACE.into());
+            // Nobody waits for this verdict.
+            self.end(StepOutcome::Dropped, code, Verdict::Success);
+        }
+    }
+}
+
+/// How a verdict shows as the outcome of its step.
+pub(super) fn outcome_of(verdict: &Verdict) -> (StepOutcome, Option<Code>) {
+    match verdict {
+        Verdict::Success => (StepOutcome::Success, None),
+        Verdict::Failure { code, .. } => (StepOutcome::Failure, Some(Code::clone(code))),
+        Verdict::Panic => (StepOutcome::Panic, None),
+    }
+}
+
+/// Runs what the workload says that the step's destructor does, on the calling thread.
+pub(super) fn destroy(scene: &Scene, step: &Step) -> Result<(), Panicked> {
+    let Some(destructor) = &step.on_drop else { return Ok(()) };
+    contain(|| {
+        match &destructor.work {
+            DestructorWork::Cpu(amount) => {
+                cpu::compute_here(scene, step, amount, Purpose::DestructorDuration);
+            }
+            DestructorWork::Blocking { op, duration } => {
+                blocking::block_for(scene, step, *op, duration);
+            }
+        }
+        let panics = destructor.panic > 0.0
+            && scene.draw(step, Purpose::DestructorPanic).happens(destructor.panic);
+        if panics {
+            panic!("the destructor of `{}` panics, as its workload says", step.name);
+        }
+    })
+}
