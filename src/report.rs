@@ -12,6 +12,16 @@ use crate::event::{Initiator, Settlement};
 use crate::obligation::{Evidence, Obligation, ObligationState};
 use crate::timeline::Reason;
 
+mod assemble;
+#[cfg(test)]
+pub(crate) mod sample;
+mod verdict;
+pub mod words;
+
+pub use assemble::RunFacts;
+pub use verdict::{Verdict, VerdictWord};
+pub(crate) use verdict::{complaint, subject};
+
 /// The name of the stored form.
 pub const FORMAT: &str = "deadline-run.report/1";
 
@@ -27,6 +37,8 @@ pub struct Report {
     pub engine: Engine,
     pub ending: Ending,
     pub exit_status: u8,
+    /// What the last line of the text report says.
+    pub verdict: Verdict,
     pub elapsed_us: u64,
     pub totals: Totals,
     pub delivery_time_us: Percentiles,
@@ -35,6 +47,8 @@ pub struct Report {
     /// Which deliveries are listed.
     pub deliveries_listed: Listed,
     pub deliveries: Vec<Delivery>,
+    /// What became of each step over all deliveries, listed or not, in the order of the file.
+    pub steps: Vec<StepTotals>,
     pub services: Vec<serde_json::Value>,
     pub shutdown: Option<Shutdown>,
     /// Every late or unproven obligation once more, flat.
@@ -133,6 +147,29 @@ pub struct Totals {
     pub unproven: u64,
     pub nothing_started: u64,
     pub degraded: u64,
+    /// Deliveries with `cleanup = "failed"`.
+    pub cleanup_failed: u64,
+}
+
+/// What became of the executions of one step.
+///
+/// Of detached steps this is the only place that tells of failures: they are never a result (P10).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepTotals {
+    pub name: String,
+    pub line: u32,
+    pub stage: String,
+    pub kind: String,
+    /// Started and not awaited, itself or something that it is inside of.
+    pub detached: bool,
+    pub success: u64,
+    pub failure: u64,
+    pub panic: u64,
+    pub dropped: u64,
+    pub skipped: u64,
+    pub running: u64,
+    /// Codes of its failures and drops, with their counts.
+    pub codes: BTreeMap<String, u64>,
 }
 
 /// Which deliveries the report lists.
@@ -411,6 +448,8 @@ pub struct Gap {
     pub late_by_us: Option<u64>,
     pub who: Option<Who>,
     pub advice: Option<String>,
+    /// Whether an expectation that holds allows it.
+    pub expected: bool,
 }
 
 /// The shutdown of the whole run.

@@ -1,0 +1,188 @@
+//! The one line that says how it went, and the word it begins with (SPEC section 5).
+//!
+//! Names what did not end or did not hold, the worst first. It decides nothing: the exit status
+//! comes from [`crate::expect`].
+
+use serde::{Deserialize, Serialize};
+
+use super::words::{count, span, spoken};
+use super::{Gap, Report};
+use crate::expect::Judgement;
+use crate::obligation::{Obligation, ObligationState};
+
+/// What the last line of the text report says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    pub word: VerdictWord,
+    /// Why, in one line.
+    pub why: String,
+}
+
+/// The first word of the last line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictWord {
+    Ok,
+    Failed,
+    Unproven,
+    Regressed,
+    Invalid,
+    Untested,
+    /// The program itself failed.
+    Error,
+}
+
+impl Default for Verdict {
+    /// What there is to say before anything was judged.
+    fn default() -> Self {
+        Self { word: VerdictWord::Error, why: String::from("nothing was judged") }
+    }
+}
+
+/// The verdict on a report whose gaps know already whether they were expected.
+pub(super) fn of(report: &Report, judgement: &Judgement) -> Verdict {
+    let (word, mut reasons) = match report.exit_status {
+        3 => (VerdictWord::Unproven, vec![unexpected_gaps(report)]),
+        1 => (VerdictWord::Failed, Vec::new()),
+        _ => (VerdictWord::Ok, vec![all_well(report)]),
+    };
+    if word != VerdictWord::Ok {
+        reasons.extend(broken(report));
+    }
+    if word == VerdictWord::Failed {
+        reasons.extend(uncovered(report, judgement));
+    }
+    if word != VerdictWord::Ok || !report.expectations.is_empty() {
+        reasons.push(succeeded(report));
+    }
+    Verdict { word, why: reasons.join("; ") }
+}
+
+fn succeeded(report: &Report) -> String {
+    format!("{} of {} succeeded", report.totals.success, report.totals.deliveries)
+}
+
+fn all_well(report: &Report) -> String {
+    if report.expectations.is_empty() {
+        return format!("{}, and all that was started has ended with evidence", succeeded(report));
+    }
+    let expectations = match report.expectations.len() {
+        1 => String::from("the one expectation holds"),
+        rows => format!("all {rows} expectations hold"),
+    };
+    match report.gaps.len() as u64 {
+        0 => format!("{expectations}, and all that was started has ended with evidence"),
+        gaps => format!("{expectations}, with {} as expected", count(gaps, "gap", "gaps")),
+    }
+}
+
+/// The first gap that nobody expected, unproven ones before late ones, and how many more there are.
+fn unexpected_gaps(report: &Report) -> String {
+    let unexpected: Vec<&Gap> = report.gaps.iter().filter(|gap| !gap.expected).collect();
+    let Some(first) = unexpected
+        .iter()
+        .find(|gap| gap.state == ObligationState::Unproven)
+        .or_else(|| unexpected.first())
+    else {
+        return String::from("a delivery has not been shown to end");
+    };
+    let named = name(first, &report.workload.file);
+    match unexpected.len() as u64 - 1 {
+        0 => named,
+        more => format!("{named}, and {}", count(more, "gap more", "gaps more")),
+    }
+}
+
+/// The gap by name and place, with what is wrong with it.
+pub(crate) fn name(gap: &Gap, file: &str) -> String {
+    format!("{} {}", subject(gap, file), complaint(gap))
+}
+
+/// `thread of compress (orders.toml:12)`
+pub(crate) fn subject(gap: &Gap, file: &str) -> String {
+    let kind = spoken(gap.kind);
+    match (&gap.step, gap.line) {
+        (Some(step), Some(line)) => format!("{kind} of {step} ({file}:{line})"),
+        (Some(step), None) => format!("{kind} of {step}"),
+        (None, _) => match gap.delivery {
+            Some(delivery) => format!("{kind} of delivery {delivery}"),
+            None => kind,
+        },
+    }
+}
+
+/// What is wrong with it: no more than was seen.
+pub(crate) fn complaint(gap: &Gap) -> String {
+    if gap.state == ObligationState::Late {
+        let ended = match gap.kind {
+            Obligation::Settlement => "confirmed",
+            _ => "ended",
+        };
+        return match gap.late_by_us {
+            Some(micros) => format!("{ended} {} late", span(micros)),
+            None => format!("{ended} late"),
+        };
+    }
+    String::from(match gap.kind {
+        Obligation::Task | Obligation::Thread => "still running",
+        Obligation::Execution => "not shown to be released",
+        Obligation::Callback => "not shown to have run to an end",
+        Obligation::Scope => "not shown to be disposed",
+        Obligation::Settlement => "not confirmed",
+    })
+}
+
+/// The first expectation that does not hold, and how many more.
+fn broken(report: &Report) -> Option<String> {
+    let mut broken = report.expectations.iter().filter(|row| !row.holds);
+    let first = broken.next()?;
+    let named = format!("{} is {}, expected {}", first.what, first.found, first.expected);
+    Some(match broken.count() as u64 {
+        0 => named,
+        more => format!("{named}, and {more} more do not hold"),
+    })
+}
+
+/// What would fail the run without expectations, and is covered by none of them.
+fn uncovered(report: &Report, judgement: &Judgement) -> Option<String> {
+    let uncovered = judgement.uncovered;
+    let mut parts = Vec::new();
+    if uncovered.failure > 0 {
+        parts.push(count(uncovered.failure, "failure", "failures") + &codes(report));
+    }
+    if uncovered.panic > 0 {
+        parts.push(count(uncovered.panic, "panic", "panics"));
+    }
+    if uncovered.interrupted > 0 {
+        parts.push(format!("{} interrupted", uncovered.interrupted));
+    }
+    if uncovered.not_started > 0 {
+        parts.push(format!("{} not started", uncovered.not_started));
+    }
+    if uncovered.cleanup > 0 {
+        parts.push(format!(
+            "cleanup failed in {}",
+            count(uncovered.cleanup, "delivery", "deliveries")
+        ));
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    let listed = parts.join(", ");
+    Some(match report.expectations.is_empty() {
+        true => listed,
+        false => format!("{listed}: not expected"),
+    })
+}
+
+/// The most frequent failure codes, in brackets.
+fn codes(report: &Report) -> String {
+    let mut codes: Vec<_> = report.codes.iter().collect();
+    codes.sort_by_key(|(_, amount)| std::cmp::Reverse(**amount));
+    let named: Vec<&str> = codes.iter().take(3).map(|(code, _)| code.as_str()).collect();
+    match (named.is_empty(), codes.len() > 3) {
+        (true, _) => String::new(),
+        (false, false) => format!(" ({})", named.join(", ")),
+        (false, true) => format!(" ({}, ...)", named.join(", ")),
+    }
+}
