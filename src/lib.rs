@@ -1,4 +1,6 @@
 //! (map to be written)
+pub mod advice;
+pub mod audit;
 pub mod event;
 pub mod obligation;
 pub mod plan;
