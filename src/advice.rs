@@ -313,3 +313,129 @@ fn words(span: Duration) -> String {
     let plural = if number == "1" { "" } else { "s" };
     format!("{number} {word}{plural}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::{CpuAmount, CpuPlace, Pool, Span, Stage};
+
+    fn step(work: Work) -> Step {
+        Step {
+            name: "x".to_owned(),
+            stage: Stage::Handler,
+            line: 1,
+            work,
+            timeout: None,
+            poll_budget: None,
+            fail: None,
+            panic: 0.0,
+            share: 1.0,
+            optional: false,
+            on_drop: None,
+            detach: false,
+        }
+    }
+
+    fn blocking(looks_every: Option<Duration>) -> Step {
+        let duration = Span::Fixed(Duration::from_secs(60));
+        step(Work::Blocking { op: BlockingOp::Spin, duration, looks_every, pool: Pool::Own })
+    }
+
+    fn cpu(yield_every: Option<Duration>) -> Step {
+        let amount = CpuAmount::Time(Span::Fixed(Duration::from_secs(3)));
+        step(Work::Cpu { amount, yield_every, on: CpuPlace::Worker })
+    }
+
+    fn seen(state: &str, cpu_us: Option<u64>, inside: &str) -> Who {
+        Who {
+            state: Some(state.to_owned()),
+            cpu_us,
+            inside: Some(inside.to_owned()),
+            ..Who::default()
+        }
+    }
+
+    /// The sentence for an unproven obligation that had 2 s.
+    fn says(overdue: Overdue, step: Option<&Step>, who: Option<&Who>) -> String {
+        let allowed = Duration::from_secs(2);
+        advise(&Case { overdue, state: ObligationState::Unproven, step, who, allowed })
+    }
+
+    #[test]
+    fn a_thread_is_called_spinning_only_when_its_cpu_time_grew() {
+        let step = blocking(None);
+        let thread = |who: Option<&Who>| says(Overdue::Thread, Some(&step), who);
+        let spun = thread(Some(&seen("running", Some(1_200_000), "closure")));
+        assert!(spun.contains("spinning (1.2 seconds of CPU time"), "{spun}");
+        for who in [
+            seen("running", Some(0), "closure"),
+            seen("running", None, "closure"),
+            seen("sleeping", Some(900), "closure"),
+            Who::default(),
+        ] {
+            assert!(!thread(Some(&who)).contains("spinning"), "{who:?}");
+        }
+        assert!(thread(None).contains("its thread was not seen to end"));
+    }
+
+    #[test]
+    fn a_thread_that_looks_is_told_to_look_more_often() {
+        let step = blocking(Some(Duration::from_millis(10)));
+        let advice = says(Overdue::Thread, Some(&step), None);
+        assert!(advice.contains("looks at the signal only every 10 milliseconds"), "{advice}");
+        assert!(!advice.contains("give it `looks_every`"), "{advice}");
+    }
+
+    #[test]
+    fn a_step_that_never_yields_is_told_to() {
+        let step = cpu(None);
+        let advice = says(Overdue::Execution, Some(&step), None);
+        assert!(advice.contains("`x` never yields"), "{advice}");
+        assert!(advice.contains("`yield_every`"), "{advice}");
+    }
+
+    #[test]
+    fn a_destructor_is_blamed_only_when_it_was_seen() {
+        let step = step(Work::Polls { count: 1 });
+        let seen = seen("sleeping", Some(0), "destructor");
+        let advice = says(Overdue::Execution, Some(&step), Some(&seen));
+        assert!(advice.contains("the destructor of `x` was still running"), "{advice}");
+        let unseen = says(Overdue::Execution, Some(&step), None);
+        assert!(unseen.contains("what held it was not seen"), "{unseen}");
+        assert!(
+            says(Overdue::Execution, None, None).contains("what held the pipeline was not seen")
+        );
+    }
+
+    #[test]
+    fn a_disposer_seen_working_is_told_so() {
+        let step = step(Work::Polls { count: 1 });
+        let seen = seen("running", Some(5_000), "poll");
+        let advice = says(Overdue::Scope(ScopeState::TimedOut), Some(&step), Some(&seen));
+        assert!(advice.contains("spinning (5 milliseconds of CPU time"), "{advice}");
+    }
+
+    #[test]
+    fn cleanup_that_never_ran_is_told_why() {
+        let step = step(Work::Polls { count: 1 });
+        let callback = |state| says(Overdue::Callback(state), Some(&step), None);
+        let not_run = callback(TerminateState::NotRun);
+        assert!(not_run.contains("the execution was not released"), "{not_run}");
+        let exhausted = callback(TerminateState::BudgetExhausted);
+        assert!(exhausted.contains("was used up before `x` could start"), "{exhausted}");
+        let unreleased = says(Overdue::UnreleasedScope, Some(&step), None);
+        assert!(unreleased.contains("the disposal could not start"), "{unreleased}");
+        let late = says(Overdue::Scope(ScopeState::TimedOut), Some(&step), None);
+        assert!(late.contains("`x` did not return by the deadline"), "{late}");
+    }
+
+    #[test]
+    fn spans_read_as_words() {
+        let read = |micros| words(Duration::from_micros(micros));
+        assert_eq!(read(1), "1 microsecond");
+        assert_eq!(read(94_900), "94 milliseconds");
+        assert_eq!(read(1_000_000), "1 second");
+        assert_eq!(read(2_600_060), "2.6 seconds");
+        assert_eq!(read(90_000_000), "1.5 minutes");
+    }
+}

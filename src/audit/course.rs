@@ -2,20 +2,24 @@
 //!
 //! Promises that what comes after the outcome froze is marked late and never mixed with what came
 //! before (X4), and that no order of entries makes it panic: the first word counts, a doubled one is
-//! ignored. Judges nothing: `disagree` compares and `row` shows.
+//! ignored. Judges nothing: `reading` and `cleanup` say what the facts come to, `disagree` compares
+//! and `row` shows.
+
+mod cleanup;
+mod reading;
+
+pub(super) use reading::{Next, Until};
 
 use std::collections::BTreeMap;
 
-use super::rules::{self, Cutoffs, Outcome};
+use super::rules::{self, Cutoffs};
 use super::shape::Shape;
 use crate::event::{
     Decision, DeliveryLog, Entry, Event, Observation, Opening, Settlement, Sighting, StepEnd,
     StepId, StepOutcome, ThreadName, Verdict,
 };
 use crate::obligation::{Evidence, Obligation};
-use crate::report::{CourseState, ScopeState, TerminateState};
 use crate::timeline::{Moment, Root, Signal};
-use crate::workload::Stage;
 
 /// Something that was seen, and whether the outcome was frozen by then.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,37 +107,6 @@ pub(super) struct Settling {
     pub due: Moment,
     pub expired: bool,
     pub confirmed: Option<Moment>,
-}
-
-/// How far into the log facts count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Until {
-    /// Only what came before the outcome froze.
-    Freeze,
-    /// All that is known.
-    Now,
-}
-
-/// Where the course stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// This element may start.
-    Start(StepId),
-    /// This element has started and not returned.
-    Await(StepId),
-    /// Nothing is left to run; this is the pipeline's result.
-    Return(Verdict),
-}
-
-/// The course read through, from the outermost `before` to the outermost `after` (N1 to N3).
-#[derive(Clone, Debug)]
-pub(super) struct Reading {
-    /// By middleware, outermost first.
-    pub before: Vec<CourseState>,
-    /// By middleware, outermost first.
-    pub after: Vec<CourseState>,
-    pub reached: Option<Stage>,
-    pub next: Next,
 }
 
 /// All that is known of one delivery so far.
@@ -451,174 +424,9 @@ impl<'a> Course<'a> {
         self.elements.get(index(step)).cloned().unwrap_or_default()
     }
 
-    /// Reads the course through as it stands: the one place where N1 to N3 are spelt out.
-    pub(super) fn read(&self, until: Until) -> Reading {
-        let middleware = &self.shape.plan.middleware;
-        let mut reading = Reading {
-            before: vec![CourseState::NotStarted; middleware.len()],
-            after: vec![CourseState::NotStarted; middleware.len()],
-            reached: None,
-            next: Next::Return(Verdict::Success),
-        };
-        if self.cutoffs.is_none() {
-            return reading;
-        }
-        let mut result = Verdict::Success;
-        let mut entered = 0;
-        for (position, middleware) in middleware.iter().enumerate() {
-            let verdict = match middleware.before {
-                None => &Verdict::Success,
-                Some(step) => {
-                    let element = &self.elements[index(step)];
-                    if element.started.is_some() {
-                        reading.reached = Some(Stage::Before);
-                    }
-                    reading.before[position] = course_state(element, until);
-                    let Some(verdict) = element.verdict(until) else {
-                        reading.next = start_or_await(step, element);
-                        return reading;
-                    };
-                    verdict
-                }
-            };
-            if *verdict != Verdict::Success {
-                result = verdict.clone();
-                break;
-            }
-            reading.before[position] = CourseState::Completed;
-            entered += 1;
-        }
-        for (stage, step) in &self.shape.plan.forward {
-            if result != Verdict::Success {
-                break;
-            }
-            let element = &self.elements[index(*step)];
-            if element.started.is_some() {
-                reading.reached = Some(*stage);
-            }
-            let Some(verdict) = element.verdict(until) else {
-                reading.next = start_or_await(*step, element);
-                return reading;
-            };
-            result = verdict.clone();
-        }
-        let handler_succeeded = result == Verdict::Success;
-        for position in (0..entered).rev() {
-            let Some(step) = middleware[position].after else {
-                reading.after[position] = CourseState::Completed;
-                continue;
-            };
-            let element = &self.elements[index(step)];
-            if element.started.is_some() && handler_succeeded {
-                reading.reached = Some(Stage::After);
-            }
-            reading.after[position] = course_state(element, until);
-            let Some(verdict) = element.verdict(until) else {
-                reading.next = start_or_await(step, element);
-                return reading;
-            };
-            if result == Verdict::Success {
-                result = verdict.clone();
-            }
-            if *verdict == Verdict::Panic {
-                break;
-            }
-        }
-        reading.next = Next::Return(result);
-        reading
-    }
-
-    /// What the pipeline came to, as frozen (W3, X5).
-    pub(super) fn outcome(&self) -> Outcome {
-        let interrupted = Outcome::Interrupted(self.signal.map(|signal| signal.reason));
-        match &self.pipeline {
-            Some(Seen { what: Release::Returned, is_late: false, .. }) => {
-                match (self.read(Until::Freeze).next, &self.return_decided) {
-                    (Next::Return(verdict), _) => Outcome::Returned(verdict),
-                    (_, Some(verdict)) => Outcome::Returned(verdict.clone()),
-                    (_, None) => interrupted,
-                }
-            }
-            _ => interrupted,
-        }
-    }
-
-    /// What a pipeline came back with after it had been written off (X5).
-    pub(super) fn late_verdict(&self) -> Option<Verdict> {
-        let pipeline = self.pipeline.as_ref()?;
-        let is_written_off = match pipeline.what {
-            Release::ReturnedAfterCut => true,
-            Release::Returned => pipeline.is_late,
-            Release::Dropped => false,
-        };
-        if !is_written_off {
-            return None;
-        }
-        match (self.return_decided.clone(), self.read(Until::Now).next) {
-            (Some(verdict), _) | (None, Next::Return(verdict)) => Some(verdict),
-            (None, _) => None,
-        }
-    }
-
     /// Whether the pipeline's frame was gone before the outcome froze (X3).
     pub(super) fn is_released(&self) -> bool {
         self.pipeline.as_ref().is_some_and(|pipeline| !pipeline.is_late)
-    }
-
-    /// When callbacks became due: with the cut, or with the return of a pipeline that was not cut.
-    pub(super) fn callbacks_due_at(&self) -> Option<Moment> {
-        let released = self.pipeline.as_ref().map(|pipeline| pipeline.at);
-        self.cut.or(released).or(self.is_frozen.then_some(self.end))
-    }
-
-    /// The termination callbacks that are due, outermost first (K1).
-    pub(super) fn due_callbacks(&self) -> Vec<(usize, StepId)> {
-        if self.callbacks_due_at().is_none() {
-            return Vec::new();
-        }
-        let reading = self.read(Until::Freeze);
-        let is_due = |position: usize| {
-            let has_entered = reading.before[position] == CourseState::Completed;
-            let has_left =
-                matches!(reading.after[position], CourseState::Completed | CourseState::Failed);
-            has_entered && !has_left
-        };
-        let middleware = self.shape.plan.middleware.iter().enumerate();
-        middleware
-            .filter(|(position, _)| is_due(*position))
-            .filter_map(|(position, middleware)| Some((position, middleware.terminate?)))
-            .collect()
-    }
-
-    /// The due callbacks that have not started, outermost first: the last one is next.
-    pub(super) fn callbacks_to_run(&self) -> Vec<StepId> {
-        let due = self.due_callbacks().into_iter().map(|(_, step)| step);
-        due.filter(|step| self.elements[index(*step)].started.is_none()).collect()
-    }
-
-    /// Since when cleanup has had nothing to wait for; `None` while something of it runs, or held
-    /// it up when the outcome froze.
-    pub(super) fn cleanup_idle_since(&self) -> Option<Moment> {
-        let release = self.pipeline.as_ref().filter(|pipeline| !pipeline.is_late)?;
-        let mut idle_since = release.at;
-        for (_, step) in self.due_callbacks() {
-            let element = &self.elements[index(step)];
-            if element.started.is_some() {
-                idle_since = idle_since.max(element.ended_in_time()?);
-            }
-        }
-        Some(idle_since)
-    }
-
-    /// Where the chain of callbacks ends: worked out once, and shortened with `E`.
-    pub(super) fn chain_end(&self) -> Moment {
-        self.chain_end.map_or(self.end, |chain_end| chain_end.min(self.end))
-    }
-
-    /// Where the share of a callback would end that started now.
-    pub(super) fn share_end(&self) -> Moment {
-        let to_run = u32::try_from(self.callbacks_to_run().len()).unwrap_or(u32::MAX);
-        rules::share_end(self.now, self.chain_end(), to_run)
     }
 
     /// When the confirmation of `settlement` would be due if it were sent now.
@@ -627,53 +435,6 @@ impl<'a> Course<'a> {
             (Settlement::Released, _) | (_, None) => self.now,
             (_, Some(broker)) => rules::confirmation_due(self.now, broker.timeout, self.root),
         }
-    }
-
-    /// How a termination callback that was due went (K2 to K6, X3).
-    pub(super) fn terminate_state(&self, step: StepId) -> TerminateState {
-        let element = self.element(step);
-        if element.started.is_none() {
-            return if self.is_released() {
-                TerminateState::BudgetExhausted
-            } else {
-                TerminateState::NotRun
-            };
-        }
-        match element.verdict(Until::Freeze) {
-            Some(verdict) if element.cut_due.is_none() => match verdict {
-                Verdict::Success => TerminateState::Completed,
-                Verdict::Failure { .. } => TerminateState::Failed,
-                Verdict::Panic => TerminateState::Panicked,
-            },
-            _ => {
-                let cut_due = element.cut_due.unwrap_or(self.end);
-                let share_was_used = element.until.is_none_or(|until| until <= cut_due);
-                if share_was_used { TerminateState::TimedOut } else { TerminateState::Interrupted }
-            }
-        }
-    }
-
-    /// How the disposal went (K4).
-    pub(super) fn scope_state(&self) -> ScopeState {
-        let Some(step) = self.shape.plan.dispose else { return ScopeState::None };
-        let element = self.element(step);
-        if element.started.is_none() {
-            return ScopeState::NotRun;
-        }
-        match element.verdict(Until::Freeze) {
-            Some(verdict) if element.cut_due.is_none() => match verdict {
-                Verdict::Success => ScopeState::Disposed,
-                Verdict::Failure { .. } | Verdict::Panic => ScopeState::Failed,
-            },
-            _ => ScopeState::TimedOut,
-        }
-    }
-
-    /// Whether everything that was due of cleanup went well.
-    pub(super) fn is_clean(&self) -> bool {
-        let callbacks = self.due_callbacks();
-        callbacks.iter().all(|(_, step)| self.terminate_state(*step) == TerminateState::Completed)
-            && matches!(self.scope_state(), ScopeState::None | ScopeState::Disposed)
     }
 
     /// What the broker is to be told, as things stand (M1).
@@ -693,20 +454,6 @@ impl Executions {
     /// Whether it was begun in name only (P9, or not drawn by its share).
     pub(super) fn was_skipped(&self) -> bool {
         self.last_ended.as_ref().is_some_and(|(_, end)| end.outcome == StepOutcome::Skipped)
-    }
-}
-
-fn start_or_await(step: StepId, element: &Element) -> Next {
-    if element.started.is_some() { Next::Await(step) } else { Next::Start(step) }
-}
-
-fn course_state(element: &Element, until: Until) -> CourseState {
-    match (element.started, element.verdict(until)) {
-        (_, Some(Verdict::Success)) => CourseState::Completed,
-        (_, Some(Verdict::Failure { .. })) => CourseState::Failed,
-        (_, Some(Verdict::Panic)) => CourseState::Panicked,
-        (Some(_), None) => CourseState::Interrupted,
-        (None, None) => CourseState::NotStarted,
     }
 }
 

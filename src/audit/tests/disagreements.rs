@@ -33,6 +33,9 @@ fn sound() -> (Sound, Course) {
     (Sound { world, work, tx, dispose }, course)
 }
 
+type Doctoring = fn(&mut Decision);
+type Continuation = dyn Fn(Course, &Sound) -> Course;
+
 /// The sound log, with `change` made to each decision that it takes an interest in.
 fn doctored(change: impl Fn(&mut Decision, &Sound)) -> Vec<String> {
     let (sound, mut course) = sound();
@@ -78,7 +81,7 @@ fn a_disagreement_names_the_delivery_the_rule_and_both_values() {
 
 #[test]
 fn wrong_instants_are_found() {
-    let cases: [(&str, fn(&mut Decision)); 5] = [
+    let cases: [(&str, Doctoring); 5] = [
         ("C1: reason", |decision| {
             if let Decision::Signal { reason, .. } = decision {
                 *reason = Reason::ShutdownDeadline;
@@ -120,9 +123,8 @@ fn wrong_instants_are_found() {
 fn what_happens_twice_is_found() {
     let (_, course) = sound();
     let whole = course.log.entries.len();
-    let timeout = Reason::DeliveryTimeout;
-    let twice: [(&str, &dyn Fn(Course, &Sound) -> Course, usize); 9] = [
-        ("C2: signal", &|course, _| course.signal(1_500_000, timeout), 4),
+    let twice: [(&str, &Continuation, usize); 9] = [
+        ("C2: signal", &|course, _| course.signal(1_500_000, Reason::DeliveryTimeout), 4),
         ("X1: cuts", &|course, _| course.cut(1_625_000), 6),
         ("ends of the pipeline", &|course, _| course.drop_pipeline(1_625_000), 7),
         ("K3: calls", &|course, it| course.call(1_640_000, it.tx, 2_000_000), whole),
@@ -279,10 +281,9 @@ fn moments_that_go_back_are_found() {
 #[test]
 fn odd_receipts_are_found_and_never_believed() {
     let (mut sound, course) = sound();
-    let (tx, dispose) = (sound.tx, sound.dispose);
     let course = course
         .open(1_640_000, 0, Obligation::Thread, sound.work)
-        .open(1_640_000, 0, Obligation::Task, tx)
+        .open(1_640_000, 0, Obligation::Task, sound.tx)
         .close(1_650_000, 0, Evidence::TaskJoined)
         .close(1_650_000, 0, Evidence::ThreadFinished)
         .close(1_650_000, 7, Evidence::ThreadFinished)
@@ -298,7 +299,6 @@ fn odd_receipts_are_found_and_never_believed() {
     finds(&audit.disagreements, &["C4: release"]);
     let thread = obligation(&audit.deliveries[0], Obligation::Thread);
     assert_eq!(thread.evidence, None);
-    let _ = dispose;
 }
 
 #[test]

@@ -456,7 +456,7 @@ fn a_callback_stuck_in_a_poll_exhausts_the_others_and_is_late() {
     world.callback("outer");
     let inner = world.callback("inner");
     let work = world.handler("work", sleep());
-    let dispose = world.scope();
+    world.scope();
     let course = Course::new()
         .admit(0)
         .start(0, work)
@@ -486,7 +486,6 @@ fn a_callback_stuck_in_a_poll_exhausts_the_others_and_is_late() {
     assert_eq!(states, expected);
     assert_eq!(row.scope.state, ScopeState::NotRun);
     assert_eq!(obligation(&row, Obligation::Scope).step.as_deref(), Some("dispose"));
-    let _ = dispose;
 }
 
 #[test]
