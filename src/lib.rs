@@ -46,6 +46,8 @@
 //!    delivery's log is its order: moments tie, order does not.
 //! 9. The report is never written through anything that stuck work can hold.
 
+pub mod advice;
+pub mod audit;
 pub mod drive;
 pub mod duration;
 pub mod engine;

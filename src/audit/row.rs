@@ -1,0 +1,267 @@
+//! Turns what is known of a delivery into its row of the report (SPEC section 9).
+//!
+//! Adds no judgement beyond the worst of the obligations; all instants are truncated here and
+//! nowhere before.
+
+use super::course::{Course, Release, Seen};
+use super::owed::{self, Owed};
+use super::rules::Outcome;
+use super::shape::Shape;
+use crate::advice::{self, Case, Overdue};
+use crate::event::{Settlement, StepId, StepOutcome, Verdict};
+use crate::obligation::{Obligation, ObligationState};
+use crate::report::{
+    Callback, Cleanup, CourseState, Delivery, DeliveryResult, Execution, ExecutionState,
+    LateReturn, ObligationRow, Outcome as StepWord, ReturnedIn, Scope, ScopeState, Settled,
+    SettledState, SignalSeen, Step, TerminateState, Termination,
+};
+use crate::timeline::Moment;
+
+/// The row of one delivery; `observed_until` is when observation ended.
+pub(super) fn row(
+    shape: &Shape<'_>,
+    course: &Course<'_>,
+    owed: &[Owed],
+    observed_until: Moment,
+) -> Delivery {
+    let (result, code) = result(course);
+    let reading = course.read(super::course::Until::Freeze);
+    let released = course.pipeline.as_ref().filter(|pipeline| !pipeline.is_late);
+    let is_admitted = course.cutoffs.is_some();
+    Delivery {
+        id: course.log.id.0,
+        message: course.log.message,
+        attempt: course.log.attempt,
+        arrived_us: course.log.arrived.micros(),
+        admitted_us: course.cutoffs.map(|cutoffs| cutoffs.admitted.micros()),
+        normal_cutoff_us: course.cutoffs.map(|cutoffs| cutoffs.normal.micros()),
+        hard_cutoff_us: course.cutoffs.map(|cutoffs| cutoffs.hard.micros()),
+        ended_us: match released {
+            Some(released) => Some(released.at.micros()),
+            None => is_admitted.then_some(course.end.micros()),
+        },
+        result,
+        code,
+        termination: termination(owed),
+        returned_in: released.filter(|it| it.what == Release::Returned).map(|_| {
+            if course.signal.is_some() { ReturnedIn::Cooperative } else { ReturnedIn::Normal }
+        }),
+        signal: course.signal.map(|signal| SignalSeen {
+            reason: signal.reason,
+            at_us: signal.at.micros(),
+            observed_us: course.signal_seen.map(Moment::micros),
+        }),
+        window_end_us: course.window_end.map(Moment::micros),
+        reached: reading.reached.map(|stage| stage.word().to_owned()),
+        degraded: course.degraded,
+        cleanup: cleanup(course),
+        execution: execution(course, released),
+        callbacks: callbacks(shape, course, &reading.before, &reading.after),
+        scope: scope(shape, course, observed_until),
+        settlement: settled(shape, course, observed_until),
+        steps: shape.listed().filter_map(|step| step_row(shape, course, step)).collect(),
+        obligations: owed.iter().map(|owed| obligation(shape, course, owed)).collect(),
+        overlaps: Vec::new(),
+    }
+}
+
+fn result(course: &Course<'_>) -> (DeliveryResult, Option<String>) {
+    if course.cutoffs.is_none() {
+        return (DeliveryResult::NotStarted, None);
+    }
+    match course.outcome() {
+        Outcome::Returned(Verdict::Success) => (DeliveryResult::Success, None),
+        Outcome::Returned(Verdict::Failure { code, .. }) => {
+            (DeliveryResult::Failure, Some(code.to_string()))
+        }
+        Outcome::Returned(Verdict::Panic) => (DeliveryResult::Panic, None),
+        Outcome::Interrupted(_) => (DeliveryResult::Interrupted, None),
+    }
+}
+
+fn termination(owed: &[Owed]) -> Termination {
+    match owed.iter().map(Owed::state).max() {
+        None => Termination::NothingStarted,
+        Some(ObligationState::Proven) => Termination::Proven,
+        Some(ObligationState::Late) => Termination::Late,
+        Some(ObligationState::Unproven) => Termination::Unproven,
+    }
+}
+
+fn cleanup(course: &Course<'_>) -> Cleanup {
+    let is_none_due = course.due_callbacks().is_empty() && course.scope_state() == ScopeState::None;
+    if course.cutoffs.is_none() || is_none_due {
+        Cleanup::NoneDue
+    } else if course.is_clean() {
+        Cleanup::Complete
+    } else {
+        Cleanup::Failed
+    }
+}
+
+fn execution(course: &Course<'_>, released: Option<&Seen<Release>>) -> Execution {
+    let state = match released.map(|released| released.what) {
+        Some(Release::Returned | Release::ReturnedAfterCut) => ExecutionState::Returned,
+        Some(Release::Dropped) => ExecutionState::Dropped,
+        None if course.cutoffs.is_none() => ExecutionState::NotStarted,
+        None => ExecutionState::Unreleased,
+    };
+    Execution {
+        state,
+        at_us: released.map(|released| released.at.micros()),
+        late_return: course.late_verdict().map(|verdict| match verdict {
+            Verdict::Success => LateReturn::Success,
+            Verdict::Failure { .. } => LateReturn::Failure,
+            Verdict::Panic => LateReturn::Panic,
+        }),
+    }
+}
+
+fn callbacks(
+    shape: &Shape<'_>,
+    course: &Course<'_>,
+    before: &[CourseState],
+    after: &[CourseState],
+) -> Vec<Callback> {
+    let due = course.due_callbacks();
+    let middleware = shape.plan.middleware.iter().zip(&shape.workload.middleware);
+    let rows = middleware.zip(before.iter().zip(after)).enumerate();
+    rows.map(|(position, ((shape, written), (before, after)))| {
+        let due = due.iter().find(|(due, _)| *due == position).map(|(_, step)| *step);
+        let shown = due.or(shape.after).map(|step| course.element(step));
+        let started = shown.as_ref().and_then(|element| element.started);
+        let ended = shown.as_ref().and_then(|element| element.ended_in_time());
+        // An `after` that was interrupted went with the pipeline's frame.
+        let released = course.pipeline.as_ref().filter(|pipeline| !pipeline.is_late);
+        let with_the_frame = released.filter(|_| due.is_none()).map(|released| released.at);
+        Callback {
+            middleware: written.name.clone(),
+            before: *before,
+            after: *after,
+            terminate: due.map_or(TerminateState::NotDue, |step| course.terminate_state(step)),
+            started_us: started.map(Moment::micros),
+            ended_us: started.and(ended.or(with_the_frame)).map(Moment::micros),
+        }
+    })
+    .collect()
+}
+
+fn scope(shape: &Shape<'_>, course: &Course<'_>, observed_until: Moment) -> Scope {
+    let state = course.scope_state();
+    let element = shape.plan.dispose.map(|step| course.element(step));
+    let at = match state {
+        ScopeState::None | ScopeState::NotRun => None,
+        ScopeState::Disposed | ScopeState::Failed => {
+            element.and_then(|element| element.returned).map(|returned| returned.at)
+        }
+        ScopeState::TimedOut => Some(course.end.min(observed_until)),
+    };
+    Scope { state, at_us: at.map(Moment::micros) }
+}
+
+fn settled(shape: &Shape<'_>, course: &Course<'_>, observed_until: Moment) -> Settled {
+    if shape.plan.settlement.is_none() {
+        return Settled { decision: None, state: SettledState::None, at_us: None };
+    }
+    if course.cutoffs.is_none() {
+        let at_us = course.not_started.map(Moment::micros);
+        let decision = Some(Settlement::Released);
+        return Settled { decision, state: SettledState::Released, at_us };
+    }
+    let Some(settling) = course.settling else {
+        let at_us = course.revoked.map(Moment::micros);
+        let state = match course.revoked {
+            Some(_) => SettledState::Revoked,
+            None if !course.is_released() => SettledState::Revoked,
+            // The log ends before anything was decided: nothing is known to have been sent.
+            None => SettledState::Unresolved,
+        };
+        return Settled { decision: None, state, at_us };
+    };
+    let (state, at) = match settling.confirmed {
+        _ if settling.settlement == Settlement::Released => {
+            (SettledState::Released, Some(settling.at))
+        }
+        Some(at) if !settling.expired => (SettledState::Confirmed, Some(at)),
+        _ => (SettledState::Unresolved, Some(settling.due).filter(|due| *due <= observed_until)),
+    };
+    Settled { decision: Some(settling.settlement), state, at_us: at.map(Moment::micros) }
+}
+
+fn step_row(shape: &Shape<'_>, course: &Course<'_>, id: StepId) -> Option<Step> {
+    let step = shape.step(id)?;
+    let executions = course.executions.get(id.0 as usize)?;
+    let was_skipped = executions.was_skipped();
+    let started = executions.last_started.filter(|_| !was_skipped);
+    let ended = executions.last_ended.as_ref();
+    let outcome = match ended.map(|(_, end)| end.outcome) {
+        Some(StepOutcome::Success) => StepWord::Success,
+        Some(StepOutcome::Failure) => StepWord::Failure,
+        Some(StepOutcome::Panic) => StepWord::Panic,
+        Some(StepOutcome::Dropped) => StepWord::Dropped,
+        Some(StepOutcome::Skipped) => StepWord::Skipped,
+        None if started.is_some() => StepWord::Running,
+        None => StepWord::Skipped,
+    };
+    Some(Step {
+        name: step.name.clone(),
+        stage: step.stage.word().to_owned(),
+        kind: step.work.kind().to_owned(),
+        started_us: started.map(Moment::micros),
+        ended_us: ended.filter(|_| !was_skipped).map(|(at, _)| at.micros()),
+        outcome,
+        code: ended.and_then(|(_, end)| end.code.as_deref()).map(str::to_owned),
+        polls: ended.map_or(0, |(_, end)| end.polls),
+        attempts: executions.begun - u32::from(was_skipped && executions.begun > 0),
+        left: ended.and_then(|(_, end)| end.left),
+        over_us: ended
+            .and_then(|(_, end)| end.over)
+            .map(|over| u64::try_from(over.as_micros()).unwrap_or(u64::MAX)),
+    })
+}
+
+fn obligation(shape: &Shape<'_>, course: &Course<'_>, owed: &Owed) -> ObligationRow {
+    let state = owed.state();
+    let is_gap = state != ObligationState::Proven;
+    let who = if is_gap { owed::who(course, owed) } else { None };
+    let advice = is_gap.then(|| {
+        advice::advise(&Case {
+            overdue: overdue(course, owed),
+            state,
+            step: owed.step.and_then(|step| shape.step(step)),
+            who: who.as_ref(),
+            allowed: owed.due.since(owed.opened),
+        })
+    });
+    let closed = owed.receipt.map(|(at, _)| at.micros());
+    ObligationRow {
+        kind: owed.kind,
+        step: owed.step.and_then(|step| shape.name(step)),
+        opened_us: owed.opened.micros(),
+        due_us: owed.due.micros(),
+        state,
+        evidence: owed.receipt.map(|(_, evidence)| evidence),
+        closed_us: closed,
+        late_by_us: closed
+            .filter(|_| state == ObligationState::Late)
+            .map(|closed| closed - owed.due.micros()),
+        who,
+        advice,
+    }
+}
+
+fn overdue(course: &Course<'_>, owed: &Owed) -> Overdue {
+    match (owed.kind, owed.step) {
+        (Obligation::Execution, _) if course.destructor_panicked.is_some() => {
+            Overdue::PanickedDestructor
+        }
+        (Obligation::Execution, _) => Overdue::Execution,
+        (Obligation::Task, _) => Overdue::Task,
+        (Obligation::Thread, _) => Overdue::Thread,
+        (Obligation::Callback, Some(step)) => Overdue::Callback(course.terminate_state(step)),
+        (Obligation::Callback, None) => Overdue::Callback(TerminateState::NotRun),
+        (Obligation::Scope, _) if course.is_released() => Overdue::Scope(course.scope_state()),
+        (Obligation::Scope, _) => Overdue::UnreleasedScope,
+        (Obligation::Settlement, _) => Overdue::Settlement,
+    }
+}
