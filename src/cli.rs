@@ -1,0 +1,49 @@
+//! The command line: reads arguments, calls the library, writes what it says.
+
+use std::any::Any;
+use std::ffi::OsString;
+use std::path::Path;
+
+use self::args::{Asked, Parsed};
+use self::output::Outlets;
+
+mod args;
+pub mod exit;
+pub mod output;
+mod progress;
+mod run;
+
+/// Does what the command line asks for; returns the exit status.
+pub fn main(outlets: &Outlets) -> u8 {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    match args::parse(&words, Path::exists, output::wants_color(&outlets.stderr)) {
+        Parsed::Run(args) => run::run(&args, outlets),
+        Parsed::Asked(Asked { text }) => match outlets.stdout.write(text.as_bytes()) {
+            Ok(()) | Err(output::Fault::Closed) => exit::OK,
+            Err(fault) => {
+                outlets.complain(&format!("stdout: {fault}"));
+                exit::OWN_FAILURE
+            }
+        },
+        Parsed::Refused(message) => {
+            outlets.say(&message);
+            exit::INVALID
+        }
+    }
+}
+
+/// Reports a panic of our own; returns the exit status.
+pub fn own_panic(outlets: &Outlets, panic: &(dyn Any + Send)) -> u8 {
+    let what = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    outlets.complain(&format!(
+        "{} {} itself has failed: {what}\nThis is a bug. Please report it, with the workload \
+         and the command line that led to it.",
+        env!("CARGO_PKG_NAME"),
+        env!("CARGO_PKG_VERSION"),
+    ));
+    exit::OWN_FAILURE
+}

@@ -1,0 +1,308 @@
+//! Runs workloads, one after the other, and writes their reports.
+//!
+//! Everything that can be refused is refused before the first one runs.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use deadline_run::audit;
+use deadline_run::drive::real::{self, Options};
+use deadline_run::plan::Plan;
+use deadline_run::progress::Progress;
+use deadline_run::render::text::{self, Amount, Color};
+use deadline_run::render::{json, text::last_line};
+use deadline_run::report::{Clock, Report, RunFacts, Verdict, VerdictWord};
+use deadline_run::workload::{Workload, file};
+
+use super::args::{Args, Format, When};
+use super::exit;
+use super::output::{Fault, Outlet, Outlets, Target, wants_color};
+use super::progress::{Style, Watch};
+
+/// The width of a page that no terminal sets.
+const PAGE: u16 = 100;
+
+/// Runs what the command line names; returns the exit status.
+pub fn run(args: &Args, outlets: &Outlets) -> u8 {
+    let Some(jobs) = prepare(args, outlets) else { return exit::INVALID };
+    let mut status = exit::OK;
+    for (place, job) in jobs.iter().enumerate() {
+        if place > 0 && stdout_format(args) == Format::Text && !args.quiet {
+            let _ = outlets.stdout.write(b"\n");
+        }
+        status = exit::worse(status, run_one(args, outlets, job));
+    }
+    status
+}
+
+/// One workload, and where its reports go.
+struct Job {
+    workload: Workload,
+    files: Vec<(Format, Target)>,
+}
+
+/// Loads every workload and looks at every report file; complains of all that is wrong.
+fn prepare(args: &Args, outlets: &Outlets) -> Option<Vec<Job>> {
+    let color = is_colored(args.color, &outlets.stderr);
+    let settings = args.settings();
+    let mut workloads = Vec::new();
+    let mut invalid: Vec<&Path> = Vec::new();
+    for path in &args.workloads {
+        match file::load(path, &settings) {
+            Ok(workload) => workloads.push(workload),
+            Err(faults) => {
+                invalid.push(path);
+                let mut message = faults.render(color);
+                if !message.ends_with('\n') {
+                    message.push('\n');
+                }
+                outlets.say(&message);
+            }
+        }
+    }
+    if let Some(first) = invalid.first() {
+        let more = match invalid.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        refuse(args, outlets, &format!("{}{more}; nothing was run", first.display()));
+        return None;
+    }
+
+    let mut taken = HashSet::new();
+    let mut jobs = Vec::new();
+    for workload in workloads {
+        match files(args, &workload, &mut taken) {
+            Ok(files) => jobs.push(Job { workload, files }),
+            Err(message) => {
+                outlets.complain(&message);
+                refuse(args, outlets, &format!("{message}; nothing was run"));
+                return None;
+            }
+        }
+    }
+    Some(jobs)
+}
+
+/// The last line of a report that there is not.
+fn refuse(args: &Args, outlets: &Outlets, why: &str) {
+    if stdout_format(args) == Format::Text {
+        let verdict = Verdict { word: VerdictWord::Invalid, why: why.into() };
+        let _ = write_line(args, outlets, &verdict, exit::INVALID);
+    }
+}
+
+/// The report files of one workload, `{name}` filled in.
+fn files(
+    args: &Args,
+    workload: &Workload,
+    taken: &mut HashSet<PathBuf>,
+) -> Result<Vec<(Format, Target)>, String> {
+    let mut files = Vec::new();
+    for report in &args.reports {
+        let Some(pattern) = &report.file else { continue };
+        let path = PathBuf::from(pattern.replace("{name}", &file_name(&workload.name)));
+        let target = Target::find(&path).map_err(|fault| fault.to_string())?;
+        if !taken.insert(path.clone()) {
+            return Err(format!(
+                "two reports cannot both go to {}; give the workloads different names",
+                path.display()
+            ));
+        }
+        if args.workloads.iter().any(|workload| target.is(workload)) {
+            return Err(format!("report {} would overwrite a workload", path.display()));
+        }
+        files.push((report.format, target));
+    }
+    Ok(files)
+}
+
+/// A workload's name as one part of a path.
+fn file_name(name: &str) -> String {
+    let safe: String = name
+        .chars()
+        .map(|letter| if letter == '/' || letter.is_control() { '-' } else { letter })
+        .collect();
+    match safe.strip_prefix('.') {
+        Some(rest) => format!("-{rest}"),
+        None => safe,
+    }
+}
+
+fn run_one(args: &Args, outlets: &Outlets, job: &Job) -> u8 {
+    let workload = &job.workload;
+    let plan = Plan::new(workload);
+    let progress = Arc::new(Progress::default());
+    let watch = progress_style(args, outlets)
+        .and_then(|style| Watch::start(Arc::clone(&progress), style, Arc::clone(&outlets.stderr)));
+    let run = real::run(workload, &plan, Options { max_time: args.max_time }, progress);
+    if let Some(watch) = watch {
+        watch.stop();
+    }
+    let run = match run {
+        Ok(run) => run,
+        Err(error) => {
+            let message = format!("{} could not be run: {error}", workload.file.display());
+            outlets.complain(&message);
+            if stdout_format(args) == Format::Text {
+                let verdict = Verdict { word: VerdictWord::Error, why: message };
+                let _ = write_line(args, outlets, &verdict, exit::OWN_FAILURE);
+            }
+            return exit::OWN_FAILURE;
+        }
+    };
+
+    let audit = audit::judge(workload, &plan, &run.log);
+    let facts = RunFacts {
+        clock: Clock::Real,
+        control: run.control,
+        lateness: audit.lateness,
+        started: rfc3339(run.started),
+        elapsed_us: u64::try_from(run.elapsed.as_micros()).unwrap_or(u64::MAX),
+        shutdown: audit.shutdown,
+    };
+    let mut report = Report::assemble(workload, facts, audit.deliveries, args.detail.into());
+    for disagreement in &audit.disagreements {
+        outlets.complain(&format!("the engine and the audit disagree: {disagreement}"));
+    }
+    if !audit.disagreements.is_empty() {
+        own_failure(&mut report, "the engine and the audit disagree; please report it");
+    }
+    write(args, outlets, job, &mut report)
+}
+
+/// Makes the report say that the program itself failed.
+fn own_failure(report: &mut Report, why: &str) {
+    report.exit_status = exit::OWN_FAILURE;
+    report.verdict = Verdict { word: VerdictWord::Error, why: why.into() };
+}
+
+/// Writes the report: files first, then the terminal. Returns the exit status.
+fn write(args: &Args, outlets: &Outlets, job: &Job, report: &mut Report) -> u8 {
+    let plain = text::Options { width: PAGE, color: Color::Plain, amount: amount(args) };
+    let mut failed = Vec::new();
+    for (format, target) in &job.files {
+        let bytes = match format {
+            Format::Text => text::render(report, plain),
+            Format::Json => json::render(report),
+        };
+        if let Err(fault) = target.write(bytes.as_bytes()) {
+            let message = fault.to_string();
+            outlets.complain(&message);
+            failed.push(message);
+        }
+    }
+    if let Some(message) = failed.first() {
+        own_failure(report, message);
+    }
+
+    let written = match stdout_format(args) {
+        Format::Json => outlets.stdout.write(json::render(report).as_bytes()),
+        Format::Text => {
+            let color = color(args, outlets);
+            let width = outlets.stdout.width().unwrap_or(PAGE);
+            let body = match args.quiet {
+                true => String::new(),
+                false => text::body(report, text::Options { width, color, ..plain }),
+            };
+            let line = last_line(&report.verdict, report.exit_status, color);
+            outlets.stdout.write((body + &line).as_bytes())
+        }
+    };
+    match written {
+        // Nobody wants to read it: that changes nothing of the verdict.
+        Ok(()) | Err(Fault::Closed) => report.exit_status,
+        Err(fault) => {
+            outlets.complain(&format!("the report cannot be written to stdout: {fault}"));
+            exit::OWN_FAILURE
+        }
+    }
+}
+
+fn write_line(args: &Args, outlets: &Outlets, verdict: &Verdict, status: u8) -> Result<(), Fault> {
+    outlets.stdout.write(last_line(verdict, status, color(args, outlets)).as_bytes())
+}
+
+/// What stdout carries: the text, unless another report has taken it.
+fn stdout_format(args: &Args) -> Format {
+    let taken = args.reports.iter().find(|report| report.file.is_none());
+    taken.map_or(Format::Text, |report| report.format)
+}
+
+fn amount(args: &Args) -> Amount {
+    if args.verbose { Amount::Full } else { Amount::Brief }
+}
+
+fn color(args: &Args, outlets: &Outlets) -> Color {
+    if is_colored(args.color, &outlets.stdout) { Color::Ansi } else { Color::Plain }
+}
+
+fn is_colored(when: When, outlet: &Outlet) -> bool {
+    match when {
+        When::Always => true,
+        When::Never => false,
+        When::Auto => wants_color(outlet),
+    }
+}
+
+fn progress_style(args: &Args, outlets: &Outlets) -> Option<Style> {
+    let style = if outlets.stderr.is_terminal() { Style::Bar } else { Style::Lines };
+    match args.progress {
+        When::Always => Some(style),
+        When::Never => None,
+        When::Auto => (!args.quiet).then_some(style),
+    }
+}
+
+/// RFC 3339 in UTC, to the second.
+fn rfc3339(time: SystemTime) -> String {
+    // A clock set before 1970 is shown as 1970: there is no better word for it here.
+    let seconds = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Days are counted from 1 March of year 0, so that the leap day is the last of a year.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
+        second / 3_600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let dates = [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (951_868_800, "2000-03-01T00:00:00Z"),
+            (1_796_040_000, "2026-11-30T12:00:00Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ];
+        for (seconds, date) in dates {
+            assert_eq!(rfc3339(UNIX_EPOCH + Duration::from_secs(seconds)), date);
+        }
+    }
+
+    #[test]
+    fn a_name_stays_in_its_directory() {
+        assert_eq!(file_name("orders"), "orders");
+        assert_eq!(file_name("../../etc/x"), "-.-..-etc-x");
+        assert_eq!(file_name(".."), "-.");
+        assert_eq!(file_name("a\nb"), "a-b");
+    }
+}
