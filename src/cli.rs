@@ -4,6 +4,8 @@ use std::any::Any;
 use std::ffi::OsString;
 use std::path::Path;
 
+use deadline_run::drive::signals::Signals;
+
 use self::args::{Asked, Parsed};
 use self::output::Outlets;
 
@@ -14,10 +16,10 @@ mod progress;
 mod run;
 
 /// Does what the command line asks for; returns the exit status.
-pub fn main(outlets: &Outlets) -> u8 {
+pub fn main(outlets: &Outlets, signals: &Signals) -> u8 {
     let words: Vec<OsString> = std::env::args_os().collect();
     match args::parse(&words, Path::exists, output::wants_color(&outlets.stderr)) {
-        Parsed::Run(args) => run::run(&args, outlets),
+        Parsed::Run(args) => run::run(&args, outlets, signals),
         Parsed::Asked(Asked { text }) => match outlets.stdout.write(text.as_bytes()) {
             Ok(()) | Err(output::Fault::Closed) => exit::OK,
             Err(fault) => {

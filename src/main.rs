@@ -5,14 +5,16 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use deadline_run::drive::signals::Signals;
+
 mod cli;
 
 fn main() {
-    let outlets = match cli::output::Outlets::open() {
-        Ok(outlets) => outlets,
-        Err(_) => cli::output::leave(cli::exit::OWN_FAILURE),
+    // Signals first: the threads that the outlets start must inherit that they are blocked.
+    let (Ok(signals), Ok(outlets)) = (Signals::take(), cli::output::Outlets::open()) else {
+        cli::output::leave(cli::exit::OWN_FAILURE)
     };
-    let status = catch_unwind(AssertUnwindSafe(|| cli::main(&outlets)))
+    let status = catch_unwind(AssertUnwindSafe(|| cli::main(&outlets, &signals)))
         .unwrap_or_else(|panic| cli::own_panic(&outlets, panic.as_ref()));
     cli::output::leave(status)
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgAction, Parser, ValueEnum};
+use deadline_run::duration;
 use deadline_run::report::Listed;
-use deadline_run::workload::duration;
 
 /// The commands that are planned and not there yet.
 const COMMANDS: [&str; 10] =

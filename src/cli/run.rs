@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use deadline_run::audit;
 use deadline_run::drive::real::{self, Options};
+use deadline_run::drive::signals::Signals;
 use deadline_run::plan::Plan;
 use deadline_run::progress::Progress;
 use deadline_run::render::text::{self, Amount, Color};
@@ -25,21 +26,21 @@ use super::progress::{Style, Watch};
 const PAGE: u16 = 100;
 
 /// Runs what the command line names; returns the exit status.
-pub fn run(args: &Args, outlets: &Outlets) -> u8 {
+pub fn run(args: &Args, outlets: &Outlets, signals: &Signals) -> u8 {
     let Some(jobs) = prepare(args, outlets) else { return exit::INVALID };
     let mut status = exit::OK;
     for (place, job) in jobs.iter().enumerate() {
         if place > 0 && stdout_format(args) == Format::Text && !args.quiet {
             let _ = outlets.stdout.write(b"\n");
         }
-        status = exit::worse(status, run_one(args, outlets, job));
+        status = exit::worse(status, run_one(args, outlets, signals, job));
     }
     status
 }
 
 /// One workload, and where its reports go.
 struct Job {
-    workload: Workload,
+    workload: Arc<Workload>,
     files: Vec<(Format, Target)>,
 }
 
@@ -75,7 +76,7 @@ fn prepare(args: &Args, outlets: &Outlets) -> Option<Vec<Job>> {
     let mut jobs = Vec::new();
     for workload in workloads {
         match files(args, &workload, &mut taken) {
-            Ok(files) => jobs.push(Job { workload, files }),
+            Ok(files) => jobs.push(Job { workload: Arc::new(workload), files }),
             Err(message) => {
                 outlets.complain(&message);
                 refuse(args, outlets, &format!("{message}; nothing was run"));
@@ -131,13 +132,14 @@ fn file_name(name: &str) -> String {
     }
 }
 
-fn run_one(args: &Args, outlets: &Outlets, job: &Job) -> u8 {
+fn run_one(args: &Args, outlets: &Outlets, signals: &Signals, job: &Job) -> u8 {
     let workload = &job.workload;
-    let plan = Plan::new(workload);
+    let plan = Arc::new(Plan::new(workload));
     let progress = Arc::new(Progress::default());
     let watch = progress_style(args, outlets)
         .and_then(|style| Watch::start(Arc::clone(&progress), style, Arc::clone(&outlets.stderr)));
-    let run = real::run(workload, &plan, Options { max_time: args.max_time }, progress);
+    let options = Options { max_time: args.max_time, signals: Some(signals.clone()) };
+    let run = real::run(workload, &plan, &options, &progress);
     if let Some(watch) = watch {
         watch.stop();
     }

@@ -86,7 +86,7 @@ pub struct Delivery {
     cleanup_failed: bool,
     /// Whether the course was over before the window was: its verdict stands.
     returned_in_time: bool,
-    /// When the confirmation was or is due.
+    /// When the confirmation that has not come was or is due.
     settlement_due: Moment,
     /// Tasks and threads without a receipt.
     open: u32,
@@ -490,7 +490,6 @@ impl Delivery {
         let latest = self.root.map_or(Moment::NEVER, |root| root.hard_cutoff);
         if settlement == Settlement::Released {
             self.phase = Phase::Over { unconfirmed: None };
-            self.settlement_due = now;
             decisions.push(Decision::Settle { settlement, until: now });
             self.free_slot_if_over(decisions);
         } else {
@@ -528,6 +527,7 @@ impl Delivery {
             _ => return,
         };
         self.phase = Phase::Over { unconfirmed: None };
+        self.settlement_due = Moment::START;
         if settlement == Settlement::Retry {
             decisions.push(Decision::Redeliver);
         }
