@@ -193,19 +193,20 @@ fn forward(text: &str, at: usize, most: usize, count: usize) -> usize {
 /// The name nearest to what was written, if one is near enough to have been meant.
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST_NAME: usize = 40;
-    // More names than that are no table of ours, and looking at all of them for each fault adds up.
-    const MOST_NAMES: usize = 1_000;
+    // A file can have a fault and a name on every line; comparing all with all would take minutes.
+    const MOST_NAMES: usize = 200;
     let length = written.chars().count();
-    if length > LONGEST_NAME {
+    let farthest = (length / 3).max(1);
+    if !(2..=LONGEST_NAME).contains(&length) {
         return None;
     }
     names
         .into_iter()
         .take(MOST_NAMES)
-        .filter(|name| name.len() <= LONGEST_NAME * 4)
+        .filter(|name| name.chars().take(LONGEST_NAME * 2).count().abs_diff(length) <= farthest)
         .map(|name| (strsim::damerau_levenshtein(written, name), name))
-        .filter(|(distance, _)| *distance <= (length / 3).max(1) && *distance < length.max(2))
-        .min_by_key(|(distance, _)| *distance)
+        .filter(|(distance, _)| *distance <= farthest)
+        .min()
         .map(|(_, name)| name)
 }
 

@@ -267,24 +267,28 @@ impl Walk {
         entries: &[Entry],
         place: &Place,
     ) -> Option<&'static Kind> {
-        let words: Vec<_> = kinds.kinds.iter().map(|kind| kind.word).collect();
+        let supported = kinds.kinds.iter().filter(|kind| kind.since == Since::Now);
+        let supported = supported.map(|kind| kind.word).collect::<Vec<_>>().join(", ");
         let Some(entry) = entries.iter().find(|entry| entry.key == "kind") else {
             let message = format!("a {} needs a `kind`", kinds.title);
-            let help = format!("one of {}", words.join(", "));
+            let help = format!("one of {supported}");
             self.faults.push(Fault::new(place, message).help(help));
             return None;
         };
         let tree::Value::Text(word) = &entry.node.value else {
             let found = entry.node.value.describe();
-            let message = format!("kind is {found}; use one of {}", words.join(", "));
+            let message = format!("kind is {found}; use one of {supported}");
             self.faults.push(Fault::new(&entry.node.place, message));
             return None;
         };
         let kind = kinds.kind(word);
         match kind {
             None => {
-                let message = format!("{} is no kind of {}", mark(word), kinds.title);
-                self.faults.push(Fault::new(&entry.node.place, message).help(advise(word, &words)));
+                let message =
+                    format!("{} is no kind of {}; use one of {supported}", mark(word), kinds.title);
+                let near = nearest(word, kinds.kinds.iter().map(|kind| kind.word));
+                let help = near.map(|near| format!("did you mean `{near}`?"));
+                self.faults.push(Fault::new(&entry.node.place, message).help(help));
             }
             Some(kind) if kind.since == Since::Later => {
                 self.unsupported(&entry.node.place, &format!("kind {}", mark(word)));
@@ -571,10 +575,9 @@ impl Walk {
     ) -> Option<&'static str> {
         match words.iter().find(|word| word.word == text) {
             None => {
-                let names: Vec<_> = words.iter().map(|word| word.word).collect();
                 let message =
-                    format!("{label} is {}; use one of {}", quote(text), names.join(", "));
-                let near = nearest(text, names);
+                    format!("{label} is {}; use one of {}", quote(text), supported(words));
+                let near = nearest(text, words.iter().map(|word| word.word));
                 let help = near.map(|near| format!("did you mean `{near}`?"));
                 self.faults.push(Fault::new(place, message).help(help));
                 None
@@ -668,8 +671,7 @@ fn wanted(shape: &Shape, label: &str) -> String {
         Shape::Time { .. } => "write a span of time as text, like \"250ms\"".to_owned(),
         Shape::Rate => "write a rate as text, like \"50/s\"".to_owned(),
         Shape::Word(words) => {
-            let words: Vec<_> = words.iter().map(|word| word.word).collect();
-            format!("write one of {} in quotes", words.join(", "))
+            format!("write one of {} in quotes", supported(words))
         }
         Shape::List(_) => "write a list, [...]".to_owned(),
         Shape::Section(_) | Shape::Map(_) | Shape::Step(_) => {
@@ -680,6 +682,12 @@ fn wanted(shape: &Shape, label: &str) -> String {
             "write something else".to_owned()
         }
     }
+}
+
+/// The words that this version supports, for a sentence.
+fn supported(words: &[Word]) -> String {
+    let words = words.iter().filter(|word| word.since == Since::Now).map(|word| word.word);
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// Splits `>= 1` into its comparison and the rest; without a sign it is an equality.
