@@ -202,7 +202,7 @@ impl Check {
         Some(SettlementPolicy {
             timeout: given.time("timeout").unwrap_or_default(),
             redeliveries: small(given.whole("redeliveries")),
-            confirm_in: confirms.then(|| given.time("confirm_in").unwrap_or(keys::CONFIRM_IN)),
+            confirm_in: given.time("confirm_in").filter(|_| confirms),
         })
     }
 
