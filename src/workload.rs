@@ -1,8 +1,8 @@
 //! What the user wrote, as types whose values are all possible.
 //!
-//! A [`Workload`] is only ever built by [`file::load`], after every
-//! fault of its text has been collected; whoever has one need not check it again. Steps stand in
-//! one list, in the order of the file, and name each other by [`StepId`].
+//! A [`Workload`] is only ever built by [`file::load`], after every fault of its text has been
+//! collected; whoever has one need not check it again. Steps stand in one list, in the order of the
+//! file, and name each other by [`StepId`].
 
 mod check;
 pub mod fault;

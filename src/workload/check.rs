@@ -3,7 +3,7 @@
 //! Every fault is collected before the answer is given, and each points to the text that causes
 //! it. What a single key may be is the business of `keys` and is not repeated here.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,15 +56,15 @@ struct Check {
     lines: Lines,
     steps: Vec<Step>,
     /// Where each name was first given, or the step of a default name stands.
-    names: HashMap<String, Place>,
+    names: BTreeMap<String, Place>,
     declared: Declared,
 }
 
 /// What steps may refer to by name.
 struct Declared {
-    breakers: HashSet<String>,
-    bulkheads: HashSet<String>,
-    peers: HashSet<String>,
+    breakers: BTreeSet<String>,
+    bulkheads: BTreeSet<String>,
+    peers: BTreeSet<String>,
 }
 
 impl Declared {
@@ -80,7 +80,7 @@ impl Check {
             faults,
             lines: Lines::new(text),
             steps: Vec::new(),
-            names: HashMap::new(),
+            names: BTreeMap::new(),
             declared: Declared::new(root),
         }
     }
@@ -202,7 +202,7 @@ impl Check {
         Some(SettlementPolicy {
             timeout: given.time("timeout").unwrap_or_default(),
             redeliveries: small(given.whole("redeliveries")),
-            confirm_in: confirms.then(|| given.time("confirm_in").unwrap_or(keys::CONFIRM_IN)),
+            confirm_in: given.time("confirm_in").filter(|_| confirms),
         })
     }
 
@@ -233,7 +233,7 @@ impl Check {
     }
 
     fn middleware_names(&mut self, root: &Given) {
-        let mut names: HashMap<String, Place> = HashMap::new();
+        let mut names: BTreeMap<String, Place> = BTreeMap::new();
         for (number, given) in (1..).zip(root.tables("middleware")) {
             let (name, place) = name_of(given, &format!("middleware-{number}"));
             if let Some(first) = names.get(&name) {
@@ -751,7 +751,7 @@ fn dangling(
     key: &str,
     title: &str,
     name: &str,
-    declared: &HashSet<String>,
+    declared: &BTreeSet<String>,
 ) -> Fault {
     let message = format!("{key} names {}, but there is no [{title}.{}]", quote(name), cut(name));
     let near = nearest(name, declared.iter().map(String::as_str));

@@ -163,11 +163,13 @@ impl Excerpt {
         let cut_before = if from > line_start { "…" } else { "" };
         let cut_after = if until < line_end { "…" } else { "" };
         let shift = cut_before.len();
-        Self {
-            text: format!("{cut_before}{}{cut_after}", text[from..until].trim_end_matches('\r')),
-            line,
-            bytes: Bytes { start: start - from + shift, end: end.min(until) - from + shift },
-        }
+        let shown = format!("{cut_before}{}{cut_after}", text[from..until].trim_end_matches('\r'));
+        // A fault at the very end of a line can stand behind what was trimmed.
+        let bytes = Bytes {
+            start: (start - from + shift).min(shown.len()),
+            end: (end.min(until).max(start) - from + shift).min(shown.len()),
+        };
+        Self { text: shown, line, bytes }
     }
 }
 
@@ -193,19 +195,20 @@ fn forward(text: &str, at: usize, most: usize, count: usize) -> usize {
 /// The name nearest to what was written, if one is near enough to have been meant.
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST_NAME: usize = 40;
-    // More names than that are no table of ours, and looking at all of them for each fault adds up.
-    const MOST_NAMES: usize = 1_000;
+    // A file can have a fault and a name on every line; comparing all with all would take minutes.
+    const MOST_NAMES: usize = 200;
     let length = written.chars().count();
-    if length > LONGEST_NAME {
+    let farthest = (length / 3).max(1);
+    if !(2..=LONGEST_NAME).contains(&length) {
         return None;
     }
     names
         .into_iter()
         .take(MOST_NAMES)
-        .filter(|name| name.len() <= LONGEST_NAME * 4)
+        .filter(|name| name.chars().take(LONGEST_NAME * 2).count().abs_diff(length) <= farthest)
         .map(|name| (strsim::damerau_levenshtein(written, name), name))
-        .filter(|(distance, _)| *distance <= (length / 3).max(1) && *distance < length.max(2))
-        .min_by_key(|(distance, _)| *distance)
+        .filter(|(distance, _)| *distance <= farthest)
+        .min()
         .map(|(_, name)| name)
 }
 
@@ -216,5 +219,49 @@ pub fn advise(written: &str, names: &[&str]) -> Option<String> {
         Some(near) => Some(format!("did you mean `{near}`?")),
         None if names.is_empty() || names.len() > MOST_LISTED => None,
         None => Some(format!("possible here: {}", names.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every place in texts with all that makes lines and letters uneven.
+    #[test]
+    fn any_place_of_any_text_can_be_shown() {
+        let long = format!("a = '{}'\r\n", "ä".repeat(300));
+        for text in ["", "\r\r", "\r\r\n\r", "ä\n\n€ = 1", "\t\u{0}\u{202e}x", &long] {
+            for start in 0..=text.len() + 1 {
+                for end in [start, start + 1, text.len(), text.len() + 9] {
+                    let place = Place::File(Bytes { start, end });
+                    let fault = Fault::new(&place, "wrong");
+                    let faults = Faults::new(Path::new("w"), text, &[], vec![fault]);
+                    assert!(faults.to_string().starts_with("w:"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_is_near_is_advised() {
+        let names = ["total", "reserve", "for"];
+        for (written, near) in [
+            ("totl", Some("total")),
+            ("fro", Some("for")),
+            ("resreve", Some("reserve")),
+            ("url", None),
+            ("x", None),
+            (&"t".repeat(1_000_000), None),
+        ] {
+            assert_eq!(nearest(written, names), near, "{}", &written[..1]);
+        }
+    }
+
+    #[test]
+    fn faults_beyond_a_hundred_are_counted() {
+        let faults = vec![Fault::new(&Place::Whole, "wrong"); 103];
+        let shown = Faults::new(Path::new("w"), "", &[], faults).to_string();
+        assert_eq!(shown.matches("wrong").count(), 100);
+        assert!(shown.ends_with("w: and 3 more faults"), "{shown}");
     }
 }

@@ -438,13 +438,15 @@ pub static SETTLEMENT: Section = Section {
             Otherwise::Whole(0),
             "how often a message may be delivered again",
         ),
-        key("confirm_in", ANY_TIME, Says("2ms"), "how long the memory broker takes to confirm"),
+        key(
+            "confirm_in",
+            ANY_TIME,
+            Otherwise::Time(millis(2)),
+            "how long the memory broker takes to confirm",
+        ),
         key("confirm", Shape::Flag, Otherwise::Flag(true), "false: the confirmation never comes"),
     ],
 };
-
-/// How long the memory broker takes to confirm unless told.
-pub const CONFIRM_IN: Duration = millis(2);
 
 static BROKERS: &[Word] = &[
     word("memory", "a broker inside this program"),
@@ -830,7 +832,7 @@ static WAITS: &[Word] = &[
     word("first", "when the first has; the others are dropped"),
 ];
 
-/// The later operations of an `io` step that each of its keys belongs to; those of all are not listed.
+/// The operations of an `io` step that have each of its keys; what is not listed belongs to all.
 pub static IO_KEYS: &[(&str, &[&str])] = &[
     ("for", &["sleep"]),
     ("url", &["tcp", "http"]),

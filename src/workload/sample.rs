@@ -266,11 +266,12 @@ mod tests {
 
     #[test]
     fn a_choice_follows_its_weights_and_never_takes_a_zero() {
-        let mut counts = [0; 4];
+        let mut counts = [0; 5];
         for message in 1..=20_000 {
-            counts[draw(message, Purpose::Choice).choice(&[0.0, 9.0, 1.0, 0.0])] += 1;
+            counts[draw(message, Purpose::Choice).choice(&[0.0, 6.0, 3.0, 1.0, 0.0])] += 1;
         }
-        assert_eq!((counts[0], counts[3]), (0, 0));
-        assert!((17_700..18_300).contains(&counts[1]), "{counts:?}");
+        assert_eq!((counts[0], counts[4]), (0, 0));
+        assert!((11_700..12_300).contains(&counts[1]), "{counts:?}");
+        assert!((5_700..6_300).contains(&counts[2]), "{counts:?}");
     }
 }

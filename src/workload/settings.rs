@@ -5,7 +5,7 @@
 //! default.
 
 use crate::workload::fault::{Fault, nearest};
-use crate::workload::tree::{Bytes, Entry, Node, Place, Value, mark, quote};
+use crate::workload::tree::{Bytes, Entry, Node, Place, Value, cut, mark, quote};
 
 /// The most dots of a path; nothing in a workload is nested as deep.
 const DEEPEST: usize = 64;
@@ -162,9 +162,7 @@ fn no_such_table(nodes: &[Node], stem: &str, key: &str, wanted: &str, place: &Pl
         .iter()
         .enumerate()
         .filter(|(_, node)| is_table(node))
-        .map(|(index, node)| {
-            name_of(node).map_or_else(|| format!("{stem}-{}", index + 1), str::to_owned)
-        })
+        .map(|(index, node)| name_of(node).map_or_else(|| format!("{stem}-{}", index + 1), cut))
         .collect();
     let near = nearest(wanted, names.iter().map(String::as_str));
     let help = match near {

@@ -103,19 +103,21 @@ pub fn mark(name: &str) -> String {
     format!("`{}`", cut(name))
 }
 
-/// A text without control characters, cut to a length that can be read.
+/// A text without anything that moves the cursor, cut to a length that can be read.
 pub fn cut(text: &str) -> String {
-    let mut shown = String::new();
-    for (count, letter) in text.chars().enumerate() {
-        if count == LONGEST_QUOTE {
-            shown.push('…');
-            break;
-        }
-        if letter.is_control() {
-            shown.extend(letter.escape_debug());
-        } else {
-            shown.push(letter);
-        }
+    let mut letters = text.chars().flat_map(visible);
+    let mut shown: String = letters.by_ref().take(LONGEST_QUOTE).collect();
+    if letters.next().is_some() {
+        shown.push('…');
     }
     shown
+}
+
+/// The letter itself, or its escape when a terminal would obey it instead of showing it.
+fn visible(letter: char) -> impl Iterator<Item = char> {
+    let turns_text = matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_hidden = letter.is_control() || turns_text;
+    let escape = is_hidden.then(|| letter.escape_default());
+    let plain = (!is_hidden).then_some(letter);
+    escape.into_iter().flatten().chain(plain)
 }

@@ -4,6 +4,7 @@
 //! fixed default filled in. What was faulty is left out and remembered, so that nobody reports it a
 //! second time. Relations between keys are not looked at here.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use crate::duration;
@@ -267,24 +268,28 @@ impl Walk {
         entries: &[Entry],
         place: &Place,
     ) -> Option<&'static Kind> {
-        let words: Vec<_> = kinds.kinds.iter().map(|kind| kind.word).collect();
+        let supported = kinds.kinds.iter().filter(|kind| kind.since == Since::Now);
+        let supported = supported.map(|kind| kind.word).collect::<Vec<_>>().join(", ");
         let Some(entry) = entries.iter().find(|entry| entry.key == "kind") else {
             let message = format!("a {} needs a `kind`", kinds.title);
-            let help = format!("one of {}", words.join(", "));
+            let help = format!("one of {supported}");
             self.faults.push(Fault::new(place, message).help(help));
             return None;
         };
         let tree::Value::Text(word) = &entry.node.value else {
             let found = entry.node.value.describe();
-            let message = format!("kind is {found}; use one of {}", words.join(", "));
+            let message = format!("kind is {found}; use one of {supported}");
             self.faults.push(Fault::new(&entry.node.place, message));
             return None;
         };
         let kind = kinds.kind(word);
         match kind {
             None => {
-                let message = format!("{} is no kind of {}", mark(word), kinds.title);
-                self.faults.push(Fault::new(&entry.node.place, message).help(advise(word, &words)));
+                let message =
+                    format!("{} is no kind of {}; use one of {supported}", mark(word), kinds.title);
+                let near = nearest(word, kinds.kinds.iter().map(|kind| kind.word));
+                let help = near.map(|near| format!("did you mean `{near}`?"));
+                self.faults.push(Fault::new(&entry.node.place, message).help(help));
             }
             Some(kind) if kind.since == Since::Later => {
                 self.unsupported(&entry.node.place, &format!("kind {}", mark(word)));
@@ -382,30 +387,17 @@ impl Walk {
             (Shape::Flag, tree::Value::Flag(flag)) => Some(Value::Flag(*flag)),
             (Shape::Whole { least, most }, tree::Value::Whole(text, whole)) => {
                 let whole = whole.and_then(|whole| u64::try_from(whole).ok());
-                match whole.filter(|whole| (least..=most).contains(&whole)) {
-                    Some(whole) => Some(Value::Whole(whole)),
-                    None => {
-                        let text = tree::cut(text);
-                        self.fault(place, format!("{label} is {text}; use {least} to {most}"))
-                    }
-                }
+                let whole = self.in_range(whole, *least, *most, text, place, label)?;
+                Some(Value::Whole(whole))
             }
-            (
-                Shape::Number { least, most },
-                tree::Value::Number(text, _) | tree::Value::Whole(text, _),
-            ) => {
-                let number = match &node.value {
-                    tree::Value::Number(_, number) => *number,
-                    tree::Value::Whole(_, whole) => whole.map(|whole| whole as f64),
-                    _ => None,
-                };
-                match number.filter(|number| (*least..=*most).contains(number)) {
-                    Some(number) => Some(Value::Number(number)),
-                    None => {
-                        let text = tree::cut(text);
-                        self.fault(place, format!("{label} is {text}; use {least} to {most}"))
-                    }
-                }
+            (Shape::Number { least, most }, tree::Value::Whole(text, whole)) => {
+                let number = whole.map(|whole| whole as f64);
+                let number = self.in_range(number, *least, *most, text, place, label)?;
+                Some(Value::Number(number))
+            }
+            (Shape::Number { least, most }, tree::Value::Number(text, number)) => {
+                let number = self.in_range(*number, *least, *most, text, place, label)?;
+                Some(Value::Number(number))
             }
             (Shape::Time { least, most }, tree::Value::Text(text)) => {
                 self.time(*least, *most, text, place, label).map(Value::Time)
@@ -430,22 +422,7 @@ impl Walk {
             (Shape::Word(words), tree::Value::Text(text)) => {
                 self.word(words, text, place, label).map(Value::Word)
             }
-            (Shape::List(shape), tree::Value::List(nodes)) => {
-                let mut items = Vec::new();
-                let mut is_sound = true;
-                for node in nodes {
-                    match self.value(shape, node, label) {
-                        Some(value) => items.push(Item {
-                            value,
-                            place: node.place.clone(),
-                            key_place: node.place.clone(),
-                            is_written: true,
-                        }),
-                        None => is_sound = false,
-                    }
-                }
-                is_sound.then_some(Value::List(items))
-            }
+            (Shape::List(shape), tree::Value::List(nodes)) => self.list(shape, nodes, label),
             (Shape::Section(section), tree::Value::Table(entries)) => {
                 Some(Value::Table(self.section(section, entries, place, label)))
             }
@@ -461,19 +438,7 @@ impl Walk {
                 self.tables(nodes, label, |walk, entries, place| walk.step(kinds, entries, place))
             }
             (Shape::Map(shape), tree::Value::Table(entries)) => {
-                let mut items = Vec::new();
-                for entry in entries {
-                    let label = format!("{label}.{}", tree::cut(&entry.key));
-                    if let Some(value) = self.value(shape, &entry.node, &label) {
-                        let place = entry.node.place.clone();
-                        let key_place = entry.place.clone();
-                        items.push((
-                            entry.key.clone(),
-                            Item { value, place, key_place, is_written: true },
-                        ));
-                    }
-                }
-                Some(Value::Map(items))
+                Some(Value::Map(self.map(shape, entries, label)))
             }
             (Shape::Bound(measure), value) => self.bound(*measure, value, place, label),
             (Shape::OneOf(shapes), value) => {
@@ -512,9 +477,59 @@ impl Walk {
         }
     }
 
+    /// The number if there is one and it lies in the range, ends included.
+    fn in_range<T: PartialOrd + Display>(
+        &mut self,
+        number: Option<T>,
+        least: T,
+        most: T,
+        text: &str,
+        place: &Place,
+        label: &str,
+    ) -> Option<T> {
+        match number {
+            Some(number) if (&least..=&most).contains(&&number) => Some(number),
+            _ => {
+                let text = tree::cut(text);
+                self.fault(place, format!("{label} is {text}; use {least} to {most}"))
+            }
+        }
+    }
+
     fn fault<T>(&mut self, place: &Place, message: String) -> Option<T> {
         self.faults.push(Fault::new(place, message));
         None
+    }
+
+    /// A list is sound when each of its values is: a missing one would move the others.
+    fn list(&mut self, shape: &'static Shape, nodes: &[Node], label: &str) -> Option<Value> {
+        let mut items = Vec::new();
+        for node in nodes {
+            if let Some(value) = self.value(shape, node, label) {
+                let place = node.place.clone();
+                items.push(Item { value, key_place: place.clone(), place, is_written: true });
+            }
+        }
+        (items.len() == nodes.len()).then_some(Value::List(items))
+    }
+
+    fn map(
+        &mut self,
+        shape: &'static Shape,
+        entries: &[Entry],
+        label: &str,
+    ) -> Vec<(String, Item)> {
+        let mut items = Vec::new();
+        for entry in entries {
+            let label = format!("{label}.{}", tree::cut(&entry.key));
+            if let Some(value) = self.value(shape, &entry.node, &label) {
+                let place = entry.node.place.clone();
+                let key_place = entry.place.clone();
+                let item = Item { value, place, key_place, is_written: true };
+                items.push((entry.key.clone(), item));
+            }
+        }
+        items
     }
 
     fn tables(
@@ -571,10 +586,9 @@ impl Walk {
     ) -> Option<&'static str> {
         match words.iter().find(|word| word.word == text) {
             None => {
-                let names: Vec<_> = words.iter().map(|word| word.word).collect();
                 let message =
-                    format!("{label} is {}; use one of {}", quote(text), names.join(", "));
-                let near = nearest(text, names);
+                    format!("{label} is {}; use one of {}", quote(text), supported(words));
+                let near = nearest(text, words.iter().map(|word| word.word));
                 let help = near.map(|near| format!("did you mean `{near}`?"));
                 self.faults.push(Fault::new(place, message).help(help));
                 None
@@ -668,8 +682,7 @@ fn wanted(shape: &Shape, label: &str) -> String {
         Shape::Time { .. } => "write a span of time as text, like \"250ms\"".to_owned(),
         Shape::Rate => "write a rate as text, like \"50/s\"".to_owned(),
         Shape::Word(words) => {
-            let words: Vec<_> = words.iter().map(|word| word.word).collect();
-            format!("write one of {} in quotes", words.join(", "))
+            format!("write one of {} in quotes", supported(words))
         }
         Shape::List(_) => "write a list, [...]".to_owned(),
         Shape::Section(_) | Shape::Map(_) | Shape::Step(_) => {
@@ -680,6 +693,12 @@ fn wanted(shape: &Shape, label: &str) -> String {
             "write something else".to_owned()
         }
     }
+}
+
+/// The words that this version supports, for a sentence.
+fn supported(words: &[Word]) -> String {
+    let words = words.iter().filter(|word| word.since == Since::Now).map(|word| word.word);
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// Splits `>= 1` into its comparison and the rest; without a sign it is an equality.
