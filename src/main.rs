@@ -7,11 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use deadline_run::drive::signals::Signals;
 
+use self::cli::output::Outlets;
+
 mod cli;
 
 fn main() {
-    // Signals first: the threads that the outlets start must inherit that they are blocked.
-    let (Ok(signals), Ok(outlets)) = (Signals::take(), cli::output::Outlets::open()) else {
+    // Signals first: the threads that come after it inherit that they are not theirs to take.
+    let (Ok(signals), Ok(outlets)) = (Signals::take(), Outlets::open()) else {
+        // Without a thread there is no safe way to say so either.
         cli::output::leave(cli::exit::OWN_FAILURE)
     };
     let status = catch_unwind(AssertUnwindSafe(|| cli::main(&outlets, &signals)))

@@ -158,6 +158,20 @@ mod tests {
     }
 
     #[test]
+    fn causes_are_named_before_consequences() {
+        let held = interrupted(1)
+            .with(row(Obligation::Callback, ObligationState::Unproven))
+            .with(row(Obligation::Scope, ObligationState::Unproven))
+            .with(row(Obligation::Execution, ObligationState::Late))
+            .with_callback(TerminateState::NotRun);
+        let alone = interrupted(2).with(row(Obligation::Scope, ObligationState::Unproven));
+        check("causes.txt", &render(&report(&workload(), vec![held.clone()]), PLAIN));
+        // A disposal that was not held up by anything is a cause itself.
+        let both = report(&workload(), vec![held, alone]);
+        assert!(both.verdict.why.starts_with("scope of compress"), "{}", both.verdict.why);
+    }
+
+    #[test]
     fn expected_gaps_are_ok_and_still_named() {
         let gap = ExpectGap {
             step: Some("compress".into()),

@@ -20,7 +20,7 @@ pub mod words;
 
 pub use assemble::RunFacts;
 pub use verdict::{Verdict, VerdictWord};
-pub(crate) use verdict::{complaint, subject};
+pub(crate) use verdict::{complaint, ranked, subject};
 
 /// The name of the stored form.
 pub const FORMAT: &str = "deadline-run.report/1";

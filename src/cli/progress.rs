@@ -18,7 +18,8 @@ use super::output::Outlet;
 
 /// How long a run may take before there is anything to see of a bar.
 const BAR_AFTER: Duration = Duration::from_millis(500);
-const BAR_EVERY: Duration = Duration::from_millis(100);
+const BAR_EVERY: Duration = Duration::from_millis(200);
+const DRAWN_PER_SECOND: u8 = 10;
 const LINE_AFTER: Duration = Duration::from_secs(5);
 const LINE_EVERY: Duration = Duration::from_secs(30);
 /// How long the end of a run waits for the last drawing.
@@ -72,18 +73,21 @@ fn show_bar(progress: &Progress, outlet: Arc<Outlet>, stopped: &Receiver<()>) {
         return;
     }
     let screen = Screen { outlet, pending: Mutex::default() };
-    let target = ProgressDrawTarget::term_like(Box::new(screen));
+    let target = ProgressDrawTarget::term_like_with_hz(Box::new(screen), DRAWN_PER_SECOND);
     let style = ProgressStyle::with_template("{elapsed} [{bar:24}] {msg}")
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("=> ");
-    let bar = ProgressBar::with_draw_target(Some(0), target)
+    let bar = ProgressBar::with_draw_target(Some(progress.total.load(Relaxed)), target)
         .with_style(style)
+        .with_position(progress.over.load(Relaxed))
+        .with_message(describe(progress))
         .with_elapsed(began.elapsed());
     loop {
-        bar.set_length(progress.total.load(Relaxed));
-        bar.set_position(progress.over.load(Relaxed));
+        bar.update(|state| {
+            state.set_len(progress.total.load(Relaxed));
+            state.set_pos(progress.over.load(Relaxed));
+        });
         bar.set_message(describe(progress));
-        bar.tick();
         if is_over(stopped, BAR_EVERY) {
             bar.finish_and_clear();
             return;

@@ -3,7 +3,7 @@
 //! Everything that can be refused is refused before the first one runs.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,6 +14,7 @@ use deadline_run::plan::Plan;
 use deadline_run::progress::Progress;
 use deadline_run::render::text::{self, Amount, Color};
 use deadline_run::render::{json, text::last_line};
+use deadline_run::report::words::count;
 use deadline_run::report::{Clock, Report, RunFacts, Verdict, VerdictWord};
 use deadline_run::workload::{Workload, file};
 
@@ -33,9 +34,21 @@ pub fn run(args: &Args, outlets: &Outlets, signals: &Signals) -> u8 {
         if place > 0 && stdout_format(args) == Format::Text && !args.quiet {
             let _ = outlets.stdout.write(b"\n");
         }
-        status = exit::worse(status, run_one(args, outlets, signals, job));
+        // Whoever stopped one run did not mean the next one to begin.
+        let made = match signals.count() {
+            0 => run_one(args, outlets, signals, job),
+            _ => untested(args, outlets, job),
+        };
+        status = exit::worse(status, made);
     }
     status
+}
+
+/// Says that a workload was not run because of a signal; returns the exit status.
+fn untested(args: &Args, outlets: &Outlets, job: &Job) -> u8 {
+    let why = format!("{} was not run: stopped by a signal", job.workload.name);
+    let verdict = Verdict { word: VerdictWord::Untested, why };
+    end_without_report(args, outlets, &verdict, exit::UNTESTED)
 }
 
 /// One workload, and where its reports go.
@@ -49,26 +62,30 @@ fn prepare(args: &Args, outlets: &Outlets) -> Option<Vec<Job>> {
     let color = is_colored(args.color, &outlets.stderr);
     let settings = args.settings();
     let mut workloads = Vec::new();
-    let mut invalid: Vec<&Path> = Vec::new();
+    let mut first = None;
+    let mut faults_in_all = 0;
     for path in &args.workloads {
         match file::load(path, &settings) {
             Ok(workload) => workloads.push(workload),
             Err(faults) => {
-                invalid.push(path);
                 let mut message = faults.render(color);
                 if !message.ends_with('\n') {
                     message.push('\n');
                 }
                 outlets.say(&message);
+                faults_in_all += faults.len();
+                first.get_or_insert_with(|| {
+                    faults.render(false).lines().next().unwrap_or_default().to_owned()
+                });
             }
         }
     }
-    if let Some(first) = invalid.first() {
-        let more = match invalid.len() - 1 {
+    if let Some(first) = first {
+        let more = match faults_in_all - 1 {
             0 => String::new(),
-            more => format!(" and {more} more"),
+            more => format!(", and {}", count(more as u64, "fault more", "faults more")),
         };
-        refuse(args, outlets, &format!("{}{more}; nothing was run", first.display()));
+        refuse(args, outlets, &format!("{first}{more}; nothing was run"));
         return None;
     }
 
@@ -87,12 +104,19 @@ fn prepare(args: &Args, outlets: &Outlets) -> Option<Vec<Job>> {
     Some(jobs)
 }
 
-/// The last line of a report that there is not.
 fn refuse(args: &Args, outlets: &Outlets, why: &str) {
+    let verdict = Verdict { word: VerdictWord::Invalid, why: why.into() };
+    end_without_report(args, outlets, &verdict, exit::INVALID);
+}
+
+/// Prints the last line of a report that there is not, where the text would go.
+fn end_without_report(args: &Args, outlets: &Outlets, verdict: &Verdict, status: u8) -> u8 {
     if stdout_format(args) == Format::Text {
-        let verdict = Verdict { word: VerdictWord::Invalid, why: why.into() };
-        let _ = write_line(args, outlets, &verdict, exit::INVALID);
+        let line = last_line(verdict, status, color(args, outlets));
+        // It says nothing that stderr and the exit status do not say too.
+        let _ = outlets.stdout.write(line.as_bytes());
     }
+    status
 }
 
 /// The report files of one workload, `{name}` filled in.
@@ -148,11 +172,8 @@ fn run_one(args: &Args, outlets: &Outlets, signals: &Signals, job: &Job) -> u8 {
         Err(error) => {
             let message = format!("{} could not be run: {error}", workload.file.display());
             outlets.complain(&message);
-            if stdout_format(args) == Format::Text {
-                let verdict = Verdict { word: VerdictWord::Error, why: message };
-                let _ = write_line(args, outlets, &verdict, exit::OWN_FAILURE);
-            }
-            return exit::OWN_FAILURE;
+            let verdict = Verdict { word: VerdictWord::Error, why: message };
+            return end_without_report(args, outlets, &verdict, exit::OWN_FAILURE);
         }
     };
 
@@ -209,7 +230,7 @@ fn write(args: &Args, outlets: &Outlets, job: &Job, report: &mut Report) -> u8 {
                 true => String::new(),
                 false => text::body(report, text::Options { width, color, ..plain }),
             };
-            let line = last_line(&report.verdict, report.exit_status, color);
+            let line = last_line(&named(args, &report.verdict, job), report.exit_status, color);
             outlets.stdout.write((body + &line).as_bytes())
         }
     };
@@ -223,8 +244,12 @@ fn write(args: &Args, outlets: &Outlets, job: &Job, report: &mut Report) -> u8 {
     }
 }
 
-fn write_line(args: &Args, outlets: &Outlets, verdict: &Verdict, status: u8) -> Result<(), Fault> {
-    outlets.stdout.write(last_line(verdict, status, color(args, outlets)).as_bytes())
+/// The verdict, with the workload's name in it when there are several.
+fn named(args: &Args, verdict: &Verdict, job: &Job) -> Verdict {
+    match args.workloads.len() {
+        1 => verdict.clone(),
+        _ => Verdict { why: format!("{}: {}", job.workload.name, verdict.why), ..verdict.clone() },
+    }
 }
 
 /// What stdout carries: the text, unless another report has taken it.

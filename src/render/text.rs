@@ -13,7 +13,7 @@ use crate::obligation::ObligationState;
 use crate::report::words::{count, span, spoken, stored};
 use crate::report::{
     Cleanup, Control, Delivery, DeliveryResult, Gap, Lateness, Listed, Percentiles, Report,
-    Shutdown, StepTotals, Verdict, VerdictWord, Who, complaint, subject,
+    Shutdown, StepTotals, Verdict, VerdictWord, Who, complaint, ranked, subject,
 };
 
 /// So many groups of gaps, and so many deliveries, are shown at most.
@@ -163,14 +163,13 @@ impl Page<'_> {
         self.line(&heading);
     }
 
-    /// Wraps `text` below an indent, with `first` in front of its first line.
+    /// Wraps `text`, with `first` in front of its first line and its other lines below that.
     fn paragraph(&mut self, indent: usize, first: &str, text: &str) {
-        let room = self.width().saturating_sub(indent + first.chars().count());
-        let mut lead = first.to_owned();
-        for line in wrap(text, room) {
-            let line = format!("{:indent$}{lead}{line}", "");
-            self.line(&line);
-            lead = " ".repeat(first.chars().count());
+        let hang = first.chars().count();
+        let lines = wrap(text, self.width().saturating_sub(indent + hang));
+        for (place, line) in lines.iter().enumerate() {
+            let lead = if place == 0 { first } else { "" };
+            self.line(&format!("{:indent$}{lead:hang$}{line}", ""));
         }
     }
 
@@ -209,24 +208,23 @@ impl Page<'_> {
 
     fn gap(&mut self, group: &Group<'_>) {
         let gap = group.example;
-        let state = match gap.state {
-            ObligationState::Unproven => self.paint("unproven", Tone::Open),
-            _ => self.paint("late", Tone::Open),
+        let subject = printable(&subject(gap, &self.report.workload.file));
+        let complaint = match (group.amount, gap.late_by_us) {
+            (1, _) => complaint(gap),
+            (times, Some(_)) => format!("{times} times; the latest {}", complaint(gap)),
+            (times, None) => format!("{times} times {}", complaint(gap)),
         };
-        let named = printable(&subject(gap, &self.report.workload.file));
-        let mut line = format!("  {state} {}: {}", named, complaint(gap));
-        if group.amount > 1 {
-            let worst = match gap.late_by_us {
-                Some(_) => "the latest",
-                None => "one",
+        let expected = if gap.expected { " (expected)" } else { "" };
+        let text = format!("{} {subject}: {complaint}{expected}", stored(gap.state));
+        for (place, line) in wrap(&text, self.width() - 4).iter().enumerate() {
+            let line = match line.split_once(' ') {
+                Some((state, rest)) if place == 0 => {
+                    format!("  {} {rest}", self.paint(state, Tone::Open))
+                }
+                _ => format!("    {line}"),
             };
-            line =
-                format!("  {state} {named}, {} times; {worst}: {}", group.amount, complaint(gap));
+            self.line(&line);
         }
-        if gap.expected {
-            line += " (expected)";
-        }
-        self.line(&line);
         let who = describe(gap);
         if !who.is_empty() {
             self.paragraph(4, "", &who);
@@ -420,11 +418,11 @@ impl Page<'_> {
     }
 }
 
-/// Equal gaps together: unexpected before expected, unproven before late, else as they came.
+/// Equal gaps together, in the order in which a reader needs them.
 fn group(gaps: &[Gap]) -> Vec<Group<'_>> {
     let mut places = HashMap::new();
     let mut groups: Vec<Group<'_>> = Vec::new();
-    for gap in gaps {
+    for gap in ranked(gaps) {
         let key = (&gap.service, &gap.step, gap.kind, gap.state, gap.expected);
         let place = *places.entry(key).or_insert(groups.len());
         match groups.get_mut(place) {
@@ -437,9 +435,6 @@ fn group(gaps: &[Gap]) -> Vec<Group<'_>> {
             }
         }
     }
-    groups.sort_by_key(|group| {
-        (group.example.expected, group.example.state != ObligationState::Unproven)
-    });
     groups
 }
 
@@ -456,10 +451,14 @@ fn describe(gap: &Gap) -> String {
         }
         match (&who.inside, who.since_us) {
             (Some(inside), Some(since)) => {
-                parts.push(format!("inside one {} since {}", printable(inside), span(since)));
+                parts.push(format!(
+                    "inside one {} since {} into the run",
+                    printable(inside),
+                    span(since)
+                ));
             }
             (Some(inside), None) => parts.push(format!("inside one {}", printable(inside))),
-            (None, Some(since)) => parts.push(format!("since {}", span(since))),
+            (None, Some(since)) => parts.push(format!("since {} into the run", span(since))),
             (None, None) => {}
         }
     }
@@ -486,12 +485,16 @@ fn describe_thread(who: &Who) -> Option<String> {
 }
 
 fn delivery_time(time: Percentiles) -> Option<String> {
+    let (p50, max) = (time.p50?, time.max?);
+    if p50 == max {
+        return Some(span(max));
+    }
     Some(format!(
         "p50 {}, p95 {}, p99 {}, max {}",
-        span(time.p50?),
+        span(p50),
         span(time.p95?),
         span(time.p99?),
-        span(time.max?)
+        span(max)
     ))
 }
 

@@ -3,6 +3,8 @@
 //! Names what did not end or did not hold, the worst first. It decides nothing: the exit status
 //! comes from [`crate::expect`].
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::words::{count, span, spoken};
@@ -52,7 +54,9 @@ pub(super) fn of(report: &Report, judgement: &Judgement) -> Verdict {
     if word == VerdictWord::Failed {
         reasons.extend(uncovered(report, judgement));
     }
-    if word != VerdictWord::Ok || !report.expectations.is_empty() {
+    if word == VerdictWord::Failed && report.gaps.is_empty() {
+        reasons.push(format!("{}, all ended with evidence", succeeded(report)));
+    } else if word != VerdictWord::Ok || !report.expectations.is_empty() {
         reasons.push(succeeded(report));
     }
     Verdict { word, why: reasons.join("; ") }
@@ -76,25 +80,41 @@ fn all_well(report: &Report) -> String {
     }
 }
 
-/// The first gap that nobody expected, unproven ones before late ones, and how many more there are.
-fn unexpected_gaps(report: &Report) -> String {
-    let unexpected: Vec<&Gap> = report.gaps.iter().filter(|gap| !gap.expected).collect();
-    let Some(first) = unexpected
+/// The gaps in the order in which a reader needs them: what nobody expected first, then what is a
+/// cause, then what never ended before what ended late; else as they stand.
+pub(crate) fn ranked(gaps: &[Gap]) -> Vec<&Gap> {
+    // Cleanup that could not run because its execution was held is a consequence of that.
+    let held: HashSet<Option<u32>> = gaps
         .iter()
-        .find(|gap| gap.state == ObligationState::Unproven)
-        .or_else(|| unexpected.first())
-    else {
-        return String::from("a delivery has not been shown to end");
+        .filter(|gap| gap.kind == Obligation::Execution)
+        .map(|gap| gap.delivery)
+        .collect();
+    let is_consequence = |gap: &Gap| {
+        matches!(gap.kind, Obligation::Callback | Obligation::Scope) && held.contains(&gap.delivery)
     };
-    let named = name(first, &report.workload.file);
-    match unexpected.len() as u64 - 1 {
+    let mut ranked: Vec<&Gap> = gaps.iter().collect();
+    ranked.sort_by_key(|gap| {
+        (gap.expected, is_consequence(gap), gap.state != ObligationState::Unproven)
+    });
+    ranked
+}
+
+/// The first gap that nobody expected, and how many more there are.
+fn unexpected_gaps(report: &Report) -> String {
+    let ranked = ranked(&report.gaps);
+    let unexpected = ranked.iter().filter(|gap| !gap.expected).count() as u64;
+    if unexpected == 0 {
+        return String::from("a delivery has not been shown to end");
+    }
+    let named = name(ranked[0], &report.workload.file);
+    match unexpected - 1 {
         0 => named,
         more => format!("{named}, and {}", count(more, "gap more", "gaps more")),
     }
 }
 
 /// The gap by name and place, with what is wrong with it.
-pub(crate) fn name(gap: &Gap, file: &str) -> String {
+fn name(gap: &Gap, file: &str) -> String {
     format!("{} {}", subject(gap, file), complaint(gap))
 }
 

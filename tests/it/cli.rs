@@ -1,0 +1,170 @@
+//! What the program does with its arguments, its descriptors and its report files.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const WORKLOAD: &str = "[[handler]]\nkind = \"io\"\nop = \"sleep\"\nfor = \"1ms\"\n";
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    /// A directory with `a.toml` and `b.toml` in it.
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a.toml", "b.toml"] {
+            fs::write(folder.path().join(name), WORKLOAD).unwrap();
+        }
+        Self(folder)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_deadline-run"));
+        command.args(line.split(' ')).current_dir(self.path()).env_clear().stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, line: &str) -> Output {
+        self.command(line).output().unwrap()
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path().join(name)).unwrap()
+    }
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn quiet_prints_the_last_line_alone() {
+    let place = Place::new();
+    let quiet = stdout(&place.run("a.toml -q"));
+    assert_eq!(quiet.lines().count(), 1, "{quiet}");
+    assert!(quiet.starts_with("ok: ") && quiet.ends_with(" \u{b7} exit 0\n"), "{quiet}");
+    let whole = stdout(&place.run("a.toml"));
+    assert_eq!(whole.lines().last(), quiet.lines().last());
+}
+
+#[test]
+fn several_workloads_have_a_report_each_and_a_named_line_each() {
+    let place = Place::new();
+    let output = place.run("a.toml b.toml -q --report json={name}.json");
+    assert_eq!(output.status.code(), Some(0));
+    let lines = stdout(&output);
+    let names: Vec<_> = lines.lines().filter_map(|line| line.split(": ").nth(1)).collect();
+    assert_eq!(names, ["a", "b"]);
+    for name in ["a", "b"] {
+        let report: serde_json::Value =
+            serde_json::from_str(&place.read(&format!("{name}.json"))).unwrap();
+        assert_eq!(report["workload"]["name"], name);
+    }
+}
+
+#[test]
+fn json_on_stdout_takes_the_place_of_text() {
+    let place = Place::new();
+    let report: serde_json::Value =
+        serde_json::from_slice(&place.run("a.toml --report json").stdout).unwrap();
+    assert_eq!(report["format"], "deadline-run.report/1");
+}
+
+#[test]
+fn a_closed_stdout_changes_no_verdict() {
+    let place = Place::new();
+    let (reader, writer) = io::pipe().unwrap();
+    drop(reader);
+    let output = place.command("a.toml --report json=r.json").stdout(writer).output().unwrap();
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    assert!(place.read("r.json").ends_with("}\n"));
+}
+
+#[test]
+fn a_full_stdout_is_an_error_after_the_files_are_written() {
+    let place = Place::new();
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let output = place.command("a.toml --report json=r.json").stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(70));
+    let message = "error: the report cannot be written to stdout: No space left on device\n";
+    assert_eq!(stderr(&output), message);
+    assert!(place.read("r.json").ends_with("}\n"));
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_named() {
+    let place = Place::new();
+    let output = place.run("a.toml -q --report json=/dev/full");
+    assert_eq!(output.status.code(), Some(70));
+    let last = stdout(&output);
+    assert_eq!(
+        last,
+        "error: report /dev/full cannot be written: No space left on device \u{b7} exit 70\n"
+    );
+}
+
+#[test]
+fn what_is_refused_is_refused_before_anything_runs() {
+    let place = Place::new();
+    let cases = [
+        ("a.toml --report json=no/r.json", "there is no directory no"),
+        ("a.toml --report json=a.toml", "would overwrite a workload"),
+        ("a.toml --report json=./a.toml", "would overwrite a workload"),
+        ("a.toml nothing.toml", "nothing.toml"),
+        ("sweep a.toml", "`sweep` is not supported by this version yet"),
+    ];
+    for (line, expected) in cases {
+        let output = place.run(line);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        assert!(stderr(&output).contains(expected), "{line}: {}", stderr(&output));
+        assert!(!stdout(&output).contains("Did it complete?"), "{line}");
+    }
+    assert_eq!(place.read("a.toml"), WORKLOAD);
+}
+
+#[test]
+fn an_invalid_run_says_so_in_its_last_line() {
+    let place = Place::new();
+    fs::write(place.path().join("a.toml"), WORKLOAD.replace("kind", "knid")).unwrap();
+    let last = stdout(&place.run("a.toml b.toml nothing.toml"));
+    assert!(last.starts_with("invalid: a.toml:"), "{last}");
+    assert!(last.ends_with(" more; nothing was run \u{b7} exit 2\n"), "{last}");
+    assert_eq!(last.lines().count(), 1, "{last}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_stops_the_workloads_that_have_not_begun() {
+    let place = Place::new();
+    fs::write(place.path().join("a.toml"), WORKLOAD.replace("1ms", "1h")).unwrap();
+    let mut command = place.command("a.toml b.toml --max-time 4s -q");
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
+    // Before its signals are taken one would simply end it; the kernel shows when they are blocked.
+    let status = format!("/proc/{}/status", child.id());
+    let is_ready = || {
+        let status = fs::read_to_string(&status).unwrap();
+        status.lines().any(|line| line.starts_with("SigBlk:") && line.ends_with("4002"))
+    };
+    while !is_ready() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&child),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(5));
+    let text = stdout(&output);
+    let last = text.lines().last().unwrap();
+    assert_eq!(last, "untested: b was not run: stopped by a signal \u{b7} exit 5");
+}
