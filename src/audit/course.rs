@@ -201,8 +201,8 @@ impl<'a> Course<'a> {
         match observation {
             Observation::Admitted { root } => {
                 if self.cutoffs.is_none() {
-                    self.root = *root;
-                    self.cutoffs = Some(rules::cutoffs(&self.shape.plan.budget, at, *root));
+                    self.root = root.or(self.root);
+                    self.cutoffs = Some(rules::cutoffs(&self.shape.plan.budget, at, self.root));
                     self.cutoff_known = at;
                     self.reckon();
                 }
