@@ -839,6 +839,8 @@ fn outlived(compress: crate::event::StepId) -> Course {
         .step_ended(1_625_100, compress, StepOutcome::Dropped)
         .drop_pipeline(1_625_110)
         .settled(1_625_110, Settlement::DeadLetter)
+        // What it used before the due instant is not charged to it.
+        .see(1_700_000, sighted(400, ThreadState::Running))
         .freeze(2_000_040)
         .see(2_000_050, sighted(500, ThreadState::Sleeping))
         .see(3_900_000, sighted(590, ThreadState::Sleeping))
