@@ -11,6 +11,7 @@ mod reading;
 pub(super) use reading::{Next, Until};
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::rules::{self, Cutoffs};
 use super::shape::Shape;
@@ -95,7 +96,7 @@ pub(super) struct Opened {
 pub(super) struct Closed {
     pub at: Moment,
     pub evidence: Evidence,
-    pub cpu: Option<std::time::Duration>,
+    pub cpu: Option<Duration>,
 }
 
 /// The word to the broker.
