@@ -257,6 +257,16 @@ fn callback(case: &Case<'_>, state: TerminateState) -> String {
             "the time for callbacks was used up before {name} could start: make the release and the \
              callbacks further in shorter, or `budget.reserve` larger"
         ),
+        TerminateState::Interrupted => {
+            let fate = match case.state {
+                ObligationState::Late => "was gone only after it",
+                _ => "was not seen to go",
+            };
+            format!(
+                "the end of the shutdown came before the share of {name} was used, and its frame \
+                 {fate}: give the shutdown more time, or the callback less to do"
+            )
+        }
         _ => match Activity::of(case.who).seen() {
             Some(seen) => format!(
                 "{name} {seen} when its time was over, and what does not return from a poll or a \
@@ -423,6 +433,8 @@ mod tests {
         assert!(not_run.contains("the execution was not released"), "{not_run}");
         let exhausted = callback(TerminateState::BudgetExhausted);
         assert!(exhausted.contains("was used up before `x` could start"), "{exhausted}");
+        let shortened = callback(TerminateState::Interrupted);
+        assert!(shortened.contains("give the shutdown more time"), "{shortened}");
         let unreleased = says(Overdue::UnreleasedScope, Some(&step), None);
         assert!(unreleased.contains("the disposal could not start"), "{unreleased}");
         let late = says(Overdue::Scope(ScopeState::TimedOut), Some(&step), None);

@@ -11,6 +11,7 @@ mod reading;
 pub(super) use reading::{Next, Until};
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::rules::{self, Cutoffs};
 use super::shape::Shape;
@@ -95,7 +96,7 @@ pub(super) struct Opened {
 pub(super) struct Closed {
     pub at: Moment,
     pub evidence: Evidence,
-    pub cpu: Option<std::time::Duration>,
+    pub cpu: Option<Duration>,
 }
 
 /// The word to the broker.
@@ -201,8 +202,8 @@ impl<'a> Course<'a> {
         match observation {
             Observation::Admitted { root } => {
                 if self.cutoffs.is_none() {
-                    self.root = *root;
-                    self.cutoffs = Some(rules::cutoffs(&self.shape.plan.budget, at, *root));
+                    self.root = root.or(self.root);
+                    self.cutoffs = Some(rules::cutoffs(&self.shape.plan.budget, at, self.root));
                     self.cutoff_known = at;
                     self.reckon();
                 }

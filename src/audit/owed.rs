@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use super::course::{Course, Release};
 use super::shape::Shape;
-use crate::event::{Inside, Settlement, StepId, Target, ThreadName, ThreadState, Verdict};
+use crate::event::{
+    Inside, Settlement, Sighting, StepId, Target, ThreadName, ThreadState, Verdict,
+};
 use crate::obligation::{Evidence, Obligation, ObligationState};
 use crate::report::Who;
 use crate::timeline::Moment;
@@ -93,7 +95,7 @@ fn execution(course: &Course<'_>, admitted: Moment) -> Owed {
         target: Some(Target::Execution),
     };
     if owed.state() != ObligationState::Proven {
-        let sighted = sightings(course, Target::Execution).last().and_then(|(_, seen)| seen.step);
+        let sighted = telling(course, Target::Execution).and_then(|seen| seen.step);
         owed.step = course.destructor_panicked.or(sighted).or(course.held_by());
     }
     owed
@@ -138,7 +140,7 @@ pub(super) fn who(course: &Course<'_>, owed: &Owed) -> Option<Who> {
         Target::Opened(opening) => course.opened.get(&opening),
         Target::Execution | Target::Callback(_) | Target::Scope => None,
     };
-    let last = sightings.last().map(|(_, sighting)| *sighting);
+    let last = telling(course, target);
     let thread = last.and_then(|last| last.thread).or(opened.and_then(|opened| opened.thread));
     if last.is_none() && thread.is_none() {
         return None;
@@ -177,10 +179,20 @@ pub(super) fn who(course: &Course<'_>, owed: &Owed) -> Option<Who> {
     })
 }
 
+/// The latest sighting that names a step, or else the latest.
+fn telling<'c>(course: &'c Course<'_>, target: Target) -> Option<&'c Sighting> {
+    let mut latest_first = sightings(course, target).rev().map(|(_, sighting)| sighting);
+    let latest = latest_first.next()?;
+    if latest.step.is_some() {
+        return Some(latest);
+    }
+    latest_first.find(|sighting| sighting.step.is_some()).or(Some(latest))
+}
+
 fn sightings<'c>(
     course: &'c Course<'_>,
     target: Target,
-) -> impl DoubleEndedIterator<Item = (Moment, &'c crate::event::Sighting)> {
+) -> impl DoubleEndedIterator<Item = (Moment, &'c Sighting)> {
     course.sightings.iter().filter(move |(_, seen)| seen.target == target).copied()
 }
 

@@ -3,7 +3,7 @@
 //! Adds no judgement beyond the worst of the obligations; all instants are truncated here and
 //! nowhere before.
 
-use super::course::{Course, Release, Seen};
+use super::course::{Course, Release, Seen, Until};
 use super::owed::{self, Owed};
 use super::rules::Outcome;
 use super::shape::Shape;
@@ -25,7 +25,7 @@ pub(super) fn row(
     observed_until: Moment,
 ) -> Delivery {
     let (result, code) = result(course);
-    let reading = course.read(super::course::Until::Freeze);
+    let reading = course.read(Until::Freeze);
     let released = course.pipeline.as_ref().filter(|pipeline| !pipeline.is_late);
     let is_admitted = course.cutoffs.is_some();
     Delivery {

@@ -307,3 +307,204 @@ fn a_delivery_of_which_nothing_is_known_is_found() {
     world.handler("work", sleep());
     finds(&world.disagreements(Course::new()), &["C4: delivery", "neither"]);
 }
+
+/// How many entries of the sound log come before the decision or receipt of that name.
+const UNTIL_SIGNAL: usize = 2;
+const UNTIL_CALL: usize = 7;
+const UNTIL_CALLBACK_ENDED: usize = 8;
+const UNTIL_DISPOSAL: usize = 10;
+const UNTIL_DISPOSED: usize = 11;
+const UNTIL_SETTLEMENT: usize = 13;
+const UNTIL_CONFIRMATION: usize = 14;
+const WHOLE: usize = 16;
+
+#[test]
+fn cleanup_out_of_time_is_found() {
+    let cases: [(&[&str], &Continuation, usize); 8] = [
+        (
+            &["K2: callback past the chain's end"],
+            &|course, it| course.tick(1_910_000).call(1_910_000, it.tx, 1_910_000),
+            UNTIL_CALL,
+        ),
+        (
+            &["X4: callback after the freeze"],
+            &|course, it| course.freeze(2_000_000).call(2_000_000, it.tx, 2_000_000),
+            UNTIL_CALL,
+        ),
+        (
+            &["X4: disposal after the freeze"],
+            &|course, it| course.freeze(2_000_000).dispose(2_000_000, it.dispose, 2_000_000),
+            UNTIL_DISPOSAL,
+        ),
+        (
+            &["K4: disposer", "the rules say dispose, the log says work"],
+            &|course, it| course.dispose(1_630_000, it.work, 2_000_000),
+            UNTIL_DISPOSAL,
+        ),
+        (
+            &["K2: cut of what does not run"],
+            &|course, it| course.cut_callback(1_906_250, it.tx),
+            UNTIL_DISPOSAL,
+        ),
+        (
+            &["K2: cuts of cleanup"],
+            &|course, it| course.cut_callback(1_906_250, it.tx).cut_callback(1_906_250, it.tx),
+            UNTIL_CALLBACK_ENDED,
+        ),
+        (
+            &["K2: end of cleanup", "1906250.000us", "1800000.000us"],
+            &|course, it| course.cut_callback(1_800_000, it.tx),
+            UNTIL_CALLBACK_ENDED,
+        ),
+        (
+            &["K4: end of cleanup", "2000000.000us", "1800000.000us"],
+            &|course, it| {
+                let (step, due) = (it.dispose, at(1_800_000));
+                course.tick(1_800_000).decide(1_800_000, Decision::CutDisposal { step, due })
+            },
+            UNTIL_DISPOSED,
+        ),
+    ];
+    for (words, more, kept) in cases {
+        finds(&continued(kept, more), words);
+    }
+}
+
+#[test]
+fn a_disposal_need_not_wait_for_callbacks_that_have_no_time_left() {
+    let found = continued(UNTIL_CALL, |course, it| {
+        course.tick(1_906_250).dispose(1_906_250, it.dispose, 2_000_000)
+    });
+    assert!(!found.iter().any(|text| text.contains("last of cleanup")), "{found:#?}");
+}
+
+#[test]
+fn settlements_out_of_turn_are_found() {
+    fn expire(course: Course, micros: u64, due: u64) -> Course {
+        course.tick(micros).decide(micros, Decision::Expire { due: at(due) })
+    }
+    fn redeliver(course: Course) -> Course {
+        course.decide(1_650_000, Decision::Redeliver)
+    }
+    let cases: [(&[&str], &Continuation, usize); 6] = [
+        (
+            &["M4: right to settle of a released execution"],
+            &|course, _| course.tick(2_000_000).revoke(2_000_000),
+            UNTIL_SETTLEMENT,
+        ),
+        (
+            &["X7: slot: the rules say until the settlement is over"],
+            &|course, _| course.decide(1_641_000, Decision::FreeSlot),
+            UNTIL_CONFIRMATION,
+        ),
+        (
+            &["M2: expiry of the settlement", "6640000.000us", "6000000.000us"],
+            &|course, _| expire(course, 6_640_000, 6_000_000),
+            UNTIL_CONFIRMATION,
+        ),
+        (
+            &["M2: expiry of the settlement", "not decided by 6640001.000us"],
+            &|course, it| course.see(6_640_001, Observation::SignalSeen { step: it.work }),
+            UNTIL_CONFIRMATION,
+        ),
+        (
+            &["M3: expiry of a settlement that is over"],
+            &|course, _| expire(course, 6_640_000, 6_640_000),
+            WHOLE,
+        ),
+        (&["M1: redeliveries"], &|course, _| redeliver(redeliver(course)), WHOLE),
+    ];
+    for (words, more, kept) in cases {
+        finds(&continued(kept, more), words);
+    }
+}
+
+#[test]
+fn a_settlement_ahead_of_a_callback_is_found_without_a_scope_too() {
+    let mut world = World::new();
+    world.callback("tx");
+    let work = world.handler("work", sleep());
+    let course = Course::new()
+        .admit(0)
+        .start(0, work)
+        .time_out(1_500_000)
+        .cut(1_625_000)
+        .drop_pipeline(1_625_000)
+        .settled(1_625_000, Settlement::DeadLetter);
+    finds(&world.disagreements(course), &["M1: settlement", "after callbacks and scope"]);
+}
+
+#[test]
+fn a_settlement_that_nobody_or_nothing_asked_for_is_found() {
+    let mut world = World::new().without_broker();
+    world.handler("work", sleep());
+    let course = Course::new().admit(0).settle(0, Settlement::Ack, 0);
+    finds(&world.disagreements(course), &["M1: settlement without a broker"]);
+    let mut world = World::new();
+    world.handler("work", sleep());
+    let course = Course::new().see(5, Observation::Released).settle(5, Settlement::Ack, 5_000_005);
+    finds(&world.disagreements(course), &["M1", "the rules say released, the log says ack"]);
+}
+
+#[test]
+fn a_course_that_jumps_is_found() {
+    const SUCCESS: Decision = Decision::Return { verdict: Verdict::Success };
+    let cases: [(&[&str], &Continuation, usize); 7] = [
+        (
+            &["P10: notice to detached work", "before it"],
+            &|course, _| {
+                let due = at(1_500_000);
+                course.tick(1_500_000).decide(1_500_000, Decision::SignalDetached { due })
+            },
+            UNTIL_SIGNAL,
+        ),
+        (
+            &["P10: notice to detached work", "1500000.000us", "900000.000us"],
+            &|course, _| {
+                let due = at(900_000);
+                course.tick(1_500_000).decide(1_500_000, Decision::SignalDetached { due })
+            },
+            UNTIL_SIGNAL,
+        ),
+        (
+            &["N1: return: the rules say work first"],
+            &|course, _| course.decide(10, SUCCESS),
+            UNTIL_SIGNAL,
+        ),
+        (
+            &["N1: returns of the pipeline"],
+            &|course, it| {
+                course.end(10, it.work, Verdict::Success).decide(10, SUCCESS).decide(10, SUCCESS)
+            },
+            UNTIL_SIGNAL,
+        ),
+        (
+            &["N1: return of the pipeline", "not decided"],
+            &|course, _| course.see(10, Observation::PipelineReturned),
+            UNTIL_SIGNAL,
+        ),
+        (
+            &["N1: return", "after its last element returned"],
+            &|course, _| course.come_back(10, Verdict::Success),
+            UNTIL_SIGNAL,
+        ),
+        (&["C1: cut", "without one"], &|course, _| course.cut(1_625_000), UNTIL_SIGNAL),
+    ];
+    for (words, more, kept) in cases {
+        finds(&continued(kept, more), words);
+    }
+    let unadmitted = continued(0, |course, _| course.time_out(1_500_000));
+    finds(&unadmitted, &["C1: signal before admission"]);
+    let revived = continued(0, |course, _| course.see(5, Observation::Released).admit(6));
+    finds(&revived, &["C4: admission of what was released"]);
+}
+
+#[test]
+fn a_run_whose_moments_go_back_is_found() {
+    let (mut sound, course) = sound();
+    sound.world.run(5_000, crate::event::RunEvent::LoadEnded);
+    sound.world.run(9_000_000, crate::event::RunEvent::LoadEnded);
+    sound.world.run(8_000_000, crate::event::RunEvent::Forced);
+    let found = sound.world.disagreements(course);
+    finds(&found, &["the run: order", "say at least 9000000.000us, the log says 8000000.000us"]);
+}

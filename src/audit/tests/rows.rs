@@ -839,6 +839,8 @@ fn outlived(compress: crate::event::StepId) -> Course {
         .step_ended(1_625_100, compress, StepOutcome::Dropped)
         .drop_pipeline(1_625_110)
         .settled(1_625_110, Settlement::DeadLetter)
+        // What it used before the due instant is not charged to it.
+        .see(1_700_000, sighted(400, ThreadState::Running))
         .freeze(2_000_040)
         .see(2_000_050, sighted(500, ThreadState::Sleeping))
         .see(3_900_000, sighted(590, ThreadState::Sleeping))
@@ -1004,4 +1006,73 @@ fn lateness_is_by_nearest_rank_and_truncated() {
     let lateness = world.judge().lateness;
     assert_eq!(lateness.p50, Some(60));
     assert_eq!((lateness.p99, lateness.max), (Some(330), Some(330)));
+}
+
+#[test]
+fn a_receipt_counts_as_in_time_up_to_the_due_instant_itself() {
+    for (closed, state, late_by) in [
+        (1_999_999, ObligationState::Proven, None),
+        (2_000_000, ObligationState::Proven, None),
+        (2_000_001, ObligationState::Late, Some(1)),
+    ] {
+        let mut world = World::new();
+        let work = world.handler("work", blocking());
+        let course = Course::new()
+            .admit(0)
+            .start(0, work)
+            .open(1, 0, Obligation::Thread, work)
+            .end(10, work, Verdict::Success)
+            .come_back(10, Verdict::Success)
+            .settled(10, Settlement::Ack)
+            .close(closed, 0, Evidence::ThreadFinished);
+        let row = world.row(course);
+        let thread = obligation(&row, Obligation::Thread);
+        assert_eq!((thread.state, thread.late_by_us), (state, late_by));
+        assert_eq!(thread.advice.is_some(), state == ObligationState::Late);
+    }
+}
+
+#[test]
+fn a_delivery_admitted_under_a_root_has_what_the_root_leaves() {
+    let mut world = World::new();
+    world.workload.budget.reserve = Some(Duration::from_millis(800));
+    let work = world.handler("work", sleep());
+    // 400 ms are left, so the reserve is 100 ms; the root's own cutoff is 50 ms ahead of P.
+    let root = root(1_000_000, 2_050_000, 2_400_000);
+    let course = Course::new()
+        .see(2_000_000, Observation::Admitted { root: Some(root) })
+        .start(2_000_000, work)
+        .tick(2_050_000)
+        .signal(2_050_000, Reason::ShutdownDeadline)
+        .end(2_060_000, work, Verdict::Success)
+        .come_back(2_060_000, Verdict::Success)
+        .settle(2_060_000, Settlement::Ack, 2_400_000)
+        .confirm(2_062_000);
+    let row = world.row(course);
+    assert_eq!(row.hard_cutoff_us, Some(2_400_000));
+    assert_eq!(row.normal_cutoff_us, Some(2_300_000));
+    assert_eq!(row.window_end_us, Some(2_115_625));
+    assert_eq!(row.result, DeliveryResult::Success);
+    assert_eq!(row.obligations[0].due_us, 2_312_500);
+}
+
+#[test]
+fn what_was_degraded_is_told_unless_the_outcome_was_frozen() {
+    for (frozen, degraded) in [(false, true), (true, false)] {
+        let mut world = World::new();
+        let work = world.handler("work", cpu());
+        let mut course = Course::new().admit(0).start(0, work).time_out(1_500_000).cut(1_625_000);
+        if frozen {
+            course = course.freeze(2_000_000).revoke(2_000_000);
+        }
+        let when = if frozen { 2_000_001 } else { 1_700_000 };
+        course = course
+            .see(when, Observation::Degraded { step: work })
+            .end(when, work, Verdict::Success)
+            .come_back(when, Verdict::Success);
+        if !frozen {
+            course = course.settled(when, Settlement::DeadLetter);
+        }
+        assert_eq!(world.row(course).degraded, degraded);
+    }
 }
