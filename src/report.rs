@@ -85,6 +85,9 @@ pub enum Clock {
 pub struct Engine {
     /// The scheduling class of the control thread.
     pub control: Control,
+    /// The niceness of the workload's threads: below 0 where the system let them go before others.
+    #[serde(default)]
+    pub workload_nice: i32,
     /// The decisions at signals and window ends against their due instants.
     pub cutoff_lateness_us: Lateness,
 }

@@ -181,6 +181,7 @@ fn run_one(args: &Args, outlets: &Outlets, signals: &Signals, job: &Job) -> u8 {
     let facts = RunFacts {
         clock: Clock::Real,
         control: run.control,
+        workload_nice: run.workload_nice,
         lateness: audit.lateness,
         started: rfc3339(run.started),
         elapsed_us: u64::try_from(run.elapsed.as_micros()).unwrap_or(u64::MAX),

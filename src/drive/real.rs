@@ -5,10 +5,12 @@
 //! its workers, the run ends, and its log is complete up to then.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::drive::control::{Alarm, Control};
 use crate::drive::floor::Shared;
+use crate::drive::rank;
 use crate::drive::signals::Signals;
 use crate::event::{EventLog, Initiator};
 use crate::panics;
@@ -46,6 +48,8 @@ pub struct Run {
     pub elapsed: Duration,
     /// The class in which cutoffs were decided.
     pub control: report::Control,
+    /// The niceness of the workload's threads.
+    pub workload_nice: i32,
 }
 
 /// Why a run could not be made.
@@ -67,10 +71,13 @@ pub fn run(
     progress: &Arc<Progress>,
 ) -> Result<Run, DriveError> {
     panics::hush();
+    let nice = Arc::new(AtomicI32::new(0));
+    let niced = Arc::clone(&nice);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workload.runtime.workers)
         .max_blocking_threads(workload.runtime.blocking_threads)
         .thread_name("worker")
+        .on_thread_start(move || niced.store(rank::favour(), Ordering::Relaxed))
         .enable_time()
         .build()?;
     let origin = Instant::now();
@@ -105,11 +112,12 @@ pub fn run(
     } else {
         Duration::ZERO
     });
-    Ok(Run { log, started, elapsed, control: class })
+    let workload_nice = nice.load(Ordering::Relaxed);
+    Ok(Run { log, started, elapsed, control: class, workload_nice })
 }
 
 fn progress_is_clean(progress: &Progress) -> bool {
-    progress.overdue.load(std::sync::atomic::Ordering::Relaxed) == 0
+    progress.overdue.load(Ordering::Relaxed) == 0
 }
 
 fn listen(shared: &Arc<Shared>, signals: Option<&Signals>) {

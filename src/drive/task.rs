@@ -43,6 +43,12 @@ impl DeliveryTask {
         // Each destructor of a step contains its own panic; this is for whatever else may.
         let _ = contain(|| drop(frame));
     }
+
+    /// Says that the frame is gone.
+    fn report(&self, seen: Observation) {
+        self.cell.shared().watch.let_go(&self.cell);
+        self.cell.observe(seen);
+    }
 }
 
 impl Future for DeliveryTask {
@@ -60,7 +66,7 @@ impl Future for DeliveryTask {
                 (Held::Pipeline(frame), Assignment::Pipeline) => {
                     if frame.as_mut().poll(&mut context).is_ready() {
                         task.drop_frame();
-                        task.cell.observe(Observation::PipelineReturned);
+                        task.report(Observation::PipelineReturned);
                         continue;
                     }
                 }
@@ -68,19 +74,19 @@ impl Future for DeliveryTask {
                     let step = *step;
                     if let Poll::Ready(verdict) = frame.as_mut().poll(&mut context) {
                         task.drop_frame();
-                        task.cell.observe(Observation::ElementReturned { step, verdict });
+                        task.report(Observation::ElementReturned { step, verdict });
                         continue;
                     }
                 }
                 (Held::Pipeline(_), _) => {
                     task.drop_frame();
-                    task.cell.observe(Observation::PipelineDropped);
+                    task.report(Observation::PipelineDropped);
                     continue;
                 }
                 (Held::Cleanup(step, _), _) => {
                     let step = *step;
                     task.drop_frame();
-                    task.cell.observe(Observation::ElementDropped { step });
+                    task.report(Observation::ElementDropped { step });
                     continue;
                 }
                 (Held::Nothing, Assignment::Cleanup(step)) => {

@@ -182,18 +182,21 @@ impl Watch {
         }
     }
 
+    /// Notes the CPU time of the calling worker, which is about to say that it lets go of an overdue
+    /// frame: what it used since the cutoff tells spinning from sleeping.
+    pub(crate) fn let_go(&self, cell: &Arc<Cell>) {
+        let held =
+            cell.overdue().into_iter().find(|open| !matches!(open.target, Target::Opened(_)));
+        if let Some(overdue) = held {
+            let thread = process::this_thread();
+            let cpu = thread.map(|_| process::this_thread_cpu());
+            let sighting = Sighting { thread, cpu, ..nothing_of(overdue.target) };
+            cell.observe(Observation::Sighted(Box::new(sighting)));
+        }
+    }
+
     fn sight(&self, cell: &Cell, overdue: &Overdue) -> Sighting {
-        let mut sighting = Sighting {
-            target: overdue.target,
-            holder: None,
-            step: None,
-            inside: None,
-            since: None,
-            thread: None,
-            state: None,
-            cpu: None,
-            waiting_in: None,
-        };
+        let mut sighting = nothing_of(overdue.target);
         let holder = match overdue.target {
             Target::Execution | Target::Callback(_) | Target::Scope => self.holder(cell),
             Target::Opened(_) if overdue.thread.is_some() => None,
@@ -260,6 +263,20 @@ impl Watch {
         self.inside().into_iter().find(|(_, place, _)| {
             place.delivery == delivery && place.detached && is_within(workload, root, place.step)
         })
+    }
+}
+
+fn nothing_of(target: Target) -> Sighting {
+    Sighting {
+        target,
+        holder: None,
+        step: None,
+        inside: None,
+        since: None,
+        thread: None,
+        state: None,
+        cpu: None,
+        waiting_in: None,
     }
 }
 

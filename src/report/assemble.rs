@@ -24,6 +24,7 @@ const MOST_LISTED: usize = 10_000;
 pub struct RunFacts {
     pub clock: Clock,
     pub control: Control,
+    pub workload_nice: i32,
     pub lateness: Lateness,
     /// The wall clock's word for the run's start, RFC 3339 in UTC.
     pub started: String,
@@ -53,7 +54,11 @@ impl Report {
             },
             clock: facts.clock,
             started: facts.started,
-            engine: Engine { control: facts.control, cutoff_lateness_us: facts.lateness },
+            engine: Engine {
+                control: facts.control,
+                cutoff_lateness_us: facts.lateness,
+                workload_nice: facts.workload_nice,
+            },
             ending: ending(&deliveries),
             exit_status: 0,
             verdict: Verdict::default(),

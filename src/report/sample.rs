@@ -198,6 +198,7 @@ pub(crate) fn facts() -> RunFacts {
     RunFacts {
         clock: Clock::Real,
         control: Control::Fifo,
+        workload_nice: -5,
         lateness: Lateness { p50: Some(60), p99: Some(180), max: Some(330) },
         started: "2026-11-30T12:00:00Z".into(),
         elapsed_us: 3_100_000,
