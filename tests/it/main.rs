@@ -1,3 +1,5 @@
-//! The tests that look at the program from outside.
+//! One binary for all tests that need the whole library or the program.
 
+mod cases;
 mod cli;
+mod readme;

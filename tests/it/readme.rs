@@ -1,0 +1,69 @@
+//! What README shows is what the program does.
+
+use std::path::Path;
+use std::process::Command;
+
+use deadline_run::workload;
+
+const README: &str = include_str!("../../README.md");
+const PROGRAM: &str = "cargo run --release -- ";
+
+/// The fenced blocks of that language.
+fn blocks(language: &str) -> Vec<&'static str> {
+    README
+        .split("\n```")
+        .skip(1)
+        .step_by(2)
+        .filter_map(|block| block.strip_prefix(language)?.strip_prefix('\n'))
+        .collect()
+}
+
+/// A report without what differs from run to run: numbers, their units, and where lines break.
+fn shape(report: &str) -> String {
+    let mut shape = String::new();
+    let words = report.split_whitespace().map(|word| {
+        let has_digit = word.contains(|letter: char| letter.is_ascii_digit());
+        // A place in a file is the same in every run.
+        if has_digit && !word.contains(".toml:") { "#" } else { word }
+    });
+    for word in words {
+        let is_unit = matches!(word.trim_end_matches([',', ';']), "us" | "ms" | "s");
+        if !(is_unit && shape.ends_with("# ")) {
+            shape.push_str(word);
+            shape.push(' ');
+        }
+    }
+    shape
+}
+
+#[test]
+fn commands_print_what_readme_shows() {
+    let mut shown = 0;
+    for block in blocks("console") {
+        let (command, output) = block.split_once('\n').unwrap_or((block, ""));
+        let Some(arguments) = command.trim_start_matches("$ ").strip_prefix(PROGRAM) else {
+            assert_eq!(command, "$ cargo test", "an example that nothing runs");
+            continue;
+        };
+        let printed = Command::new(env!("CARGO_BIN_EXE_deadline-run"))
+            .args(arguments.split(' '))
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .expect("the program runs");
+        let printed = String::from_utf8(printed.stdout).expect("text");
+        assert_eq!(shape(&printed), shape(output), "{arguments} printed:\n{printed}");
+        shown += 1;
+    }
+    assert!(shown > 0, "README shows a run");
+}
+
+#[test]
+fn workloads_of_readme_are_valid() {
+    let workloads = blocks("toml");
+    assert!(!workloads.is_empty(), "README shows a workload");
+    for text in workloads {
+        if let Err(faults) = workload::file::parse(Path::new("README.md"), text, &[]) {
+            panic!("{faults}\n{text}");
+        }
+    }
+}
