@@ -565,6 +565,8 @@ impl Tie {
     fn of(seen: &Observation) -> Self {
         match seen {
             Observation::StepEnded(_)
+            | Observation::Degraded { .. }
+            | Observation::DestructorPanicked { .. }
             | Observation::ElementReturned { .. }
             | Observation::PipelineReturned
             | Observation::PipelineDropped
@@ -574,9 +576,7 @@ impl Tie {
             Observation::Admitted { .. }
             | Observation::Released
             | Observation::StepStarted { .. }
-            | Observation::Degraded { .. }
             | Observation::SignalSeen { .. }
-            | Observation::DestructorPanicked { .. }
             | Observation::Opened { .. }
             | Observation::RootPublished { .. }
             | Observation::Stopped { .. }
