@@ -1,0 +1,7 @@
+//! The tests that span modules, as one binary.
+
+mod engine;
+mod invariants;
+mod simulated;
+mod small_worlds;
+mod trace;
