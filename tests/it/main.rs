@@ -2,6 +2,7 @@
 
 mod engine;
 mod invariants;
+mod layers;
 mod simulated;
 mod small_worlds;
 mod trace;
