@@ -623,6 +623,18 @@ fn unreleased_execution_holds_its_slot_until_observation_ends() {
 }
 
 #[test]
+fn root_published_past_the_end_does_not_move_it() {
+    // E = 2 s, for want of a root; this one, known in time, would have made it 1.95 s.
+    let world = two_seconds(endless().without_yielding())
+        .stop(at(1_200), Reason::RuntimeFailure)
+        .root(Root::new(at(2_100), ms(100)));
+    let before_it =
+        two_seconds(endless().without_yielding()).stop(at(1_200), Reason::RuntimeFailure);
+    shows(&before_it, &["1.2s signal RuntimeFailure", "2s freeze", "4s free slot"]);
+    shows(&world, &["1.2s signal RuntimeFailure", "2s freeze", "2.1s root", "4s free slot"]);
+}
+
+#[test]
 fn release_at_the_end_is_in_time_and_past_it_is_not() {
     let world = |drop_takes| {
         let handler = endless().drop_takes(drop_takes);

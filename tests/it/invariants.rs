@@ -116,6 +116,8 @@ struct Reading<'a> {
     returned_late: bool,
     released: bool,
     frozen: Option<u64>,
+    /// `E` as it was frozen.
+    frozen_end: Option<u64>,
     /// The chain's end and the callbacks due, once the release was seen in time.
     chain: Option<(u64, Vec<StepId>)>,
     called: usize,
@@ -162,6 +164,7 @@ impl<'a> Reading<'a> {
             returned_late: false,
             released: false,
             frozen: None,
+            frozen_end: None,
             chain: None,
             called: 0,
             running: None,
@@ -191,8 +194,9 @@ impl<'a> Reading<'a> {
         self.conclude(outcome)
     }
 
+    /// `E`: no root moves it once it has come (X4).
     fn end(&self) -> u64 {
-        self.instants.end(self.signal, self.root)
+        self.frozen_end.unwrap_or_else(|| self.instants.end(self.signal, self.root))
     }
 
     fn is_earlier(&self, root: Root) -> bool {
@@ -323,6 +327,7 @@ impl<'a> Reading<'a> {
                 check(self.frozen.is_none(), "one freeze")?;
                 equal(due.nanos(), self.end(), "the freeze comes at E")?;
                 self.frozen = Some(now);
+                self.frozen_end = Some(due.nanos());
                 self.on_time(now, *due)?;
             }
             Decision::FreeSlot => {
