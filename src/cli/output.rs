@@ -362,7 +362,11 @@ fn beside(file: &Path) -> io::Result<tempfile::NamedTempFile> {
 
 fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut whole = beside(file)?;
-    if let Ok(meta) = fs::metadata(file) {
+    if let Ok(meta) = fs::symlink_metadata(file) {
+        // Looked at again: it may have become a device or a link since the run began.
+        if !meta.is_file() {
+            return Err(io::Error::other("it is no regular file any more"));
+        }
         // The owner stays too where we may say so; the mode comes last, for chown clears bits of it.
         let owner = rustix::fs::Uid::from_raw(meta.uid());
         let group = rustix::fs::Gid::from_raw(meta.gid());
@@ -515,7 +519,7 @@ mod tests {
         fs::rename(&file, folder.path().join("kept")).unwrap();
         fs::create_dir(&file).unwrap();
         let message = target.write(b"new").unwrap_err().to_string();
-        assert!(message.contains("report.json cannot be written: Is a directory"), "{message}");
+        assert!(message.contains("report.json cannot be written: it is no regular"), "{message}");
         assert_eq!(names(folder.path()), ["kept", "report.json"]);
         assert_eq!(fs::read_to_string(folder.path().join("kept")).unwrap(), "old");
     }

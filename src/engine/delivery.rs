@@ -90,7 +90,8 @@ pub struct Delivery {
     settlement_due: Moment,
     /// Tasks and threads without a receipt.
     open: u32,
-    frozen: bool,
+    /// `E` as it stood when it came: no root moves it any more (X4).
+    frozen: Option<Moment>,
     holds_slot: bool,
 }
 
@@ -113,7 +114,7 @@ impl Delivery {
             returned_in_time: false,
             settlement_due: Moment::START,
             open: 0,
-            frozen: false,
+            frozen: None,
             holds_slot: false,
         }
     }
@@ -175,12 +176,12 @@ impl Delivery {
 
     /// Whether `E` has come while something was still open.
     pub fn is_overdue(&self) -> bool {
-        self.frozen && !self.is_closed()
+        self.frozen.is_some() && !self.is_closed()
     }
 
     /// `E` as it stands; `None` before admission.
     pub fn end(&self) -> Option<Moment> {
-        self.timeline.map(|timeline| timeline.end(self.signal, self.root))
+        self.frozen.or_else(|| self.timeline.map(|timeline| timeline.end(self.signal, self.root)))
     }
 
     /// The latest instant at which something of this delivery is due.
@@ -210,7 +211,7 @@ impl Delivery {
 
     fn next_due(&self) -> Option<(Moment, Due)> {
         let timeline = self.timeline?;
-        let end = timeline.end(self.signal, self.root);
+        let end = self.end()?;
         let mut earliest: Option<(Moment, Due)> = None;
         let mut consider = |at, due| {
             if earliest.is_none_or(|other| (at, due) < other) {
@@ -235,10 +236,10 @@ impl Delivery {
             Phase::Settling { until, .. } => consider(until, Due::Expire),
             _ => {}
         }
-        if !self.frozen && !self.is_closed() {
+        if self.frozen.is_none() && !self.is_closed() {
             consider(end, Due::Freeze);
         }
-        if self.frozen && self.holds_slot && self.frame != Frame::None {
+        if self.frozen.is_some() && self.holds_slot && self.frame != Frame::None {
             consider(end + self.plan.observe, Due::FreeSlot);
         }
         earliest
@@ -386,7 +387,7 @@ impl Delivery {
     }
 
     fn begin_cleanup(&mut self, now: Moment, decisions: &mut Vec<Decision>) {
-        if self.frozen {
+        if self.frozen.is_some() {
             return;
         }
         let end = self.timeline().end(self.signal, self.root);
@@ -463,7 +464,7 @@ impl Delivery {
 
     /// `E`: whatever has not come by now comes late, and nothing more is started (X4).
     fn freeze(&mut self, now: Moment, at: Moment, decisions: &mut Vec<Decision>) {
-        self.frozen = true;
+        self.frozen = Some(at);
         decisions.push(Decision::Freeze { due: at });
         match self.phase {
             Phase::Course | Phase::Returning | Phase::Cut => {
@@ -565,6 +566,8 @@ impl Tie {
     fn of(seen: &Observation) -> Self {
         match seen {
             Observation::StepEnded(_)
+            | Observation::Degraded { .. }
+            | Observation::DestructorPanicked { .. }
             | Observation::ElementReturned { .. }
             | Observation::PipelineReturned
             | Observation::PipelineDropped
@@ -574,9 +577,7 @@ impl Tie {
             Observation::Admitted { .. }
             | Observation::Released
             | Observation::StepStarted { .. }
-            | Observation::Degraded { .. }
             | Observation::SignalSeen { .. }
-            | Observation::DestructorPanicked { .. }
             | Observation::Opened { .. }
             | Observation::RootPublished { .. }
             | Observation::Stopped { .. }

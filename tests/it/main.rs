@@ -1,5 +1,11 @@
-//! One binary for all tests that need the whole library or the program.
+//! The tests that span modules, as one binary.
 
 mod cases;
 mod cli;
+mod engine;
+mod invariants;
+mod layers;
 mod readme;
+mod simulated;
+mod small_worlds;
+mod trace;
