@@ -49,13 +49,14 @@ where
     runtime.block_on(driver).expect("the batch driver ends");
 }
 
-fn work(pauses: bool) -> impl Future<Output = ()> {
-    async move {
-        if pauses {
-            tokio::task::yield_now().await;
-        }
+async fn work(pauses: bool) {
+    if pauses {
+        tokio::task::yield_now().await;
     }
 }
+
+/// A way to run so many deliveries, by name.
+type Peer<'a> = (&'static str, Box<dyn Fn() + 'a>);
 
 fn with_token_and_tracker(runtime: &Runtime, pauses: bool) {
     let token = CancellationToken::new();
@@ -97,7 +98,7 @@ fn main() {
     {
         let (workload, plan) = load(pauses.into());
         let runtime = runtime();
-        let peers: [(&str, Box<dyn Fn()>); 4] = [
+        let peers: [Peer<'_>; 4] = [
             (
                 "spawn + tokio::time::timeout",
                 Box::new(|| {

@@ -4,6 +4,7 @@
 //! number: moments tie, order does not. Observations come from drivers, decisions from the engine;
 //! feeding the observations of a log to a fresh engine gives the same decisions again.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +29,25 @@ pub struct StepId(pub u32);
 pub struct Opening(pub u32);
 
 /// A step's own failure code: whatever it says, it is the step's word and never the engine's (W5).
-pub type Code = Arc<str>;
+///
+/// One word wide, so that an entry of the log stays small.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Code(Arc<Box<str>>);
+
+impl From<&str> for Code {
+    fn from(word: &str) -> Self {
+        Self(Arc::new(word.into()))
+    }
+}
+
+impl Deref for Code {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
 
 /// What a piece of work says of itself to whoever called it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,11 +184,12 @@ pub enum Observation {
     /// The delivery took its slot, under `root` if one was in force. Opens `execution`, and `scope` if there is one.
     Admitted {
         /// The shutdown deadline in force at that instant.
-        root: Option<Root>,
+        root: Option<Box<Root>>,
     },
     /// Admission closed while the delivery was still waiting; it never started (C4).
     Released,
-    /// A nested or detached step began; top-level steps begin by [`Decision::Start`].
+    /// A step began: its frame was polled for the first time. A top-level one was started before that,
+    /// by [`Decision::Start`].
     StepStarted {
         /// Which step.
         step: StepId,
@@ -217,7 +237,7 @@ pub enum Observation {
         /// The step whose work it is.
         step: StepId,
         /// The thread, if it is one.
-        thread: Option<ThreadName>,
+        thread: Option<Box<ThreadName>>,
     },
     /// A task or thread ended.
     Closed {
@@ -233,7 +253,7 @@ pub enum Observation {
     /// A root deadline was published or shortened (B4).
     RootPublished {
         /// The new root.
-        root: Root,
+        root: Box<Root>,
     },
     /// The delivery is told to stop now, for a reason that is not its deadline.
     Stopped {
@@ -427,4 +447,15 @@ pub struct EventLog {
     pub run: Vec<RunEntry>,
     /// One log for each delivery, by id.
     pub deliveries: Vec<DeliveryLog>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_stays_small() {
+        // Every delivery has some eight of them, and a run keeps them all.
+        assert_eq!(size_of::<Entry>(), 40);
+    }
 }

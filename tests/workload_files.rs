@@ -1,10 +1,9 @@
 //! Workload files that must be refused, and how; and what those that are sound become.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use deadline_run::event::StepId;
+use deadline_run::event::{Code, StepId};
 
 use deadline_run::obligation::{Obligation, ObligationState};
 use deadline_run::timeline::Budget;
@@ -803,7 +802,7 @@ fn a_full_file_becomes_the_workload_it_says() {
         on_signal,
         wind_down: millis(wind_down),
     };
-    let fail_with = |code: &str| OnSignal::Fail { code: Arc::from(code) };
+    let fail_with = |code: &str| OnSignal::Fail { code: Code::from(code) };
     let steps = vec![
         Step {
             panic: 1.0,
@@ -838,7 +837,7 @@ fn a_full_file_becomes_the_workload_it_says() {
             timeout: Some(millis(1_000)),
             poll_budget: Some(3),
             fail: Some(Fail {
-                code: Arc::from("BUSY"),
+                code: Code::from("BUSY"),
                 retryable: true,
                 share: 0.2,
                 first: Some(2),
@@ -887,7 +886,12 @@ fn a_full_file_becomes_the_workload_it_says() {
             Work::Parallel { steps: vec![StepId(7)], wait: Wait::First },
         ),
         Step {
-            fail: Some(Fail { code: Arc::from("GONE"), retryable: false, share: 1.0, first: None }),
+            fail: Some(Fail {
+                code: Code::from("GONE"),
+                retryable: false,
+                share: 1.0,
+                first: None,
+            }),
             ..step("handler-2-2-1", Stage::Handler, 55, Work::Polls { count: 5 })
         },
         step("guard-1", Stage::Guard, 58, cooperative(fixed(1), 1, OnSignal::Ignore, 0)),

@@ -202,7 +202,7 @@ impl<'a> Course<'a> {
         match observation {
             Observation::Admitted { root } => {
                 if self.cutoffs.is_none() {
-                    self.root = root.or(self.root);
+                    self.root = root.as_deref().copied().or(self.root);
                     self.cutoffs = Some(rules::cutoffs(&self.shape.plan.budget, at, self.root));
                     self.cutoff_known = at;
                     self.reckon();
@@ -246,7 +246,13 @@ impl<'a> Course<'a> {
             Observation::PipelineReturned => self.release(Release::Returned, at),
             Observation::PipelineDropped => self.release(Release::Dropped, at),
             Observation::Opened { opening, kind, step, thread } => {
-                let opened = Opened { kind: *kind, step: *step, thread: *thread, at, closed: None };
+                let opened = Opened {
+                    kind: *kind,
+                    step: *step,
+                    thread: thread.as_deref().copied(),
+                    at,
+                    closed: None,
+                };
                 self.opened.entry(*opening).or_insert(opened);
             }
             Observation::Closed { opening, evidence, cpu } => {
@@ -259,7 +265,7 @@ impl<'a> Course<'a> {
                     settling.confirmed.get_or_insert(at);
                 }
             }
-            Observation::RootPublished { root } => self.publish(*root, at),
+            Observation::RootPublished { root } => self.publish(**root, at),
             Observation::Stopped { reason } => {
                 if self.stopped.is_none() {
                     self.stopped = Some(Signal { reason: *reason, at });

@@ -56,7 +56,7 @@ impl<'a> Referee<'a> {
         }
         match observation {
             Observation::Admitted { root } => {
-                self.root(*root);
+                self.root(root.as_deref().copied());
                 if course.cutoffs.is_some() {
                     self.differ("S", "admissions", "one", "another");
                 }
@@ -67,7 +67,7 @@ impl<'a> Referee<'a> {
             Observation::Released if course.cutoffs.is_some() => {
                 self.differ("C4", "release of what was admitted", "none", "one");
             }
-            Observation::RootPublished { root } => self.root(Some(*root)),
+            Observation::RootPublished { root } => self.root(Some(**root)),
             Observation::Opened { opening, .. } if course.opened.contains_key(opening) => {
                 self.differ("section 4", "openings of one number", "one", "another");
             }

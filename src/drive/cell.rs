@@ -155,7 +155,10 @@ impl Cell {
         let since = self.shared.control.now();
         let target = Target::Opened(opening);
         order.open.push((opening, Overdue { target, step, thread, since }));
-        self.observe_locked(order, Observation::Opened { opening, kind, step, thread });
+        self.observe_locked(
+            order,
+            Observation::Opened { opening, kind, step, thread: thread.map(Box::new) },
+        );
         opening
     }
 

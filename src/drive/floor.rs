@@ -88,7 +88,7 @@ impl Shared {
             let cell = Cell::new(ticket, Arc::clone(self));
             floor.live.insert(ticket.id, Arc::clone(&cell));
             // Under the lock, so that a root is either seen here or published to the cell.
-            let first = cell.observe(Observation::Admitted { root: floor.root });
+            let first = cell.observe(Observation::Admitted { root: floor.root.map(Box::new) });
             self.progress.in_flight.store(floor.admission.in_flight().into(), Ordering::Relaxed);
             drop(floor);
             drop(self.runtime.spawn(DeliveryTask::new(cell, first)));
@@ -152,7 +152,7 @@ impl Shared {
         let cells: Vec<_> = floor.live.values().cloned().collect();
         drop(floor);
         for cell in cells {
-            cell.observe(Observation::RootPublished { root });
+            cell.observe(Observation::RootPublished { root: Box::new(root) });
         }
         self.changed.notify_all();
     }

@@ -284,8 +284,9 @@ impl Delivery {
         match seen {
             Observation::Admitted { root } => {
                 assert!(matches!(self.phase, Phase::Waiting), "a delivery is admitted once");
-                self.root = *root;
-                self.timeline = Some(Timeline::new(&self.plan.budget, now, *root));
+                let root = root.as_deref().copied();
+                self.root = root;
+                self.timeline = Some(Timeline::new(&self.plan.budget, now, root));
                 self.phase = Phase::Course;
                 self.frame = Frame::Pipeline;
                 self.holds_slot = true;
@@ -308,7 +309,7 @@ impl Delivery {
             Observation::Opened { .. } => self.open += 1,
             Observation::Closed { .. } => self.open = self.open.saturating_sub(1),
             Observation::Confirmed => self.confirm(decisions),
-            Observation::RootPublished { root } => self.publish(*root),
+            Observation::RootPublished { root } => self.publish(**root),
             Observation::Stopped { reason } => {
                 let may_signal = match self.phase {
                     Phase::Waiting => false,

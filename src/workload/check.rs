@@ -5,11 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::duration::show;
-use crate::event::StepId;
+use crate::event::{Code, StepId};
 use crate::obligation::{Obligation, ObligationState};
 use crate::timeline::Budget;
 use crate::workload::fault::{Fault, nearest};
@@ -409,7 +408,9 @@ impl Check {
             self.fault(&item.key_place, message);
         }
         Some(match word {
-            "fail" => OnSignal::Fail { code: Arc::from(given.text("code").unwrap_or(INTERRUPTED)) },
+            "fail" => {
+                OnSignal::Fail { code: Code::from(given.text("code").unwrap_or(INTERRUPTED)) }
+            }
             "finish" => OnSignal::Finish,
             "ignore" => OnSignal::Ignore,
             _ => OnSignal::Return,
@@ -703,11 +704,14 @@ fn total_range(profile: &str) -> (Duration, Duration) {
 
 fn fail(item: &Item) -> Option<Fail> {
     match &item.value {
-        Value::Text(code) => {
-            Some(Fail { code: Arc::from(code.as_str()), retryable: false, share: 1.0, first: None })
-        }
+        Value::Text(code) => Some(Fail {
+            code: Code::from(code.as_str()),
+            retryable: false,
+            share: 1.0,
+            first: None,
+        }),
         Value::Table(given) => Some(Fail {
-            code: Arc::from(given.text("code")?),
+            code: Code::from(given.text("code")?),
             retryable: given.flag("retryable")?,
             share: given.number("share")?,
             first: given.whole("first").map(|first| small(Some(first))),

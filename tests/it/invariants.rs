@@ -207,8 +207,8 @@ impl<'a> Reading<'a> {
         self.cause = seen.clone();
         match seen {
             Observation::Admitted { .. } => equal(now, self.instants.admitted, "admission")?,
-            Observation::RootPublished { root } if self.is_earlier(*root) => {
-                self.root = Some(*root);
+            Observation::RootPublished { root } if self.is_earlier(**root) => {
+                self.root = Some(**root);
                 self.shortened |= self.signal.is_some() && !self.cut;
             }
             Observation::ElementReturned { step, verdict } if self.running == Some(*step) => {

@@ -13,7 +13,8 @@ use std::time::Duration;
 use deadline_run::drive::record;
 use deadline_run::engine::{Assignment, Delivery};
 use deadline_run::event::{
-    Decision, Entry, Event, Observation, Opening, Settlement, StepEnd, StepId, StepOutcome, Verdict,
+    Code, Decision, Entry, Event, Observation, Opening, Settlement, StepEnd, StepId, StepOutcome,
+    Verdict,
 };
 use deadline_run::obligation::{Evidence, Obligation};
 use deadline_run::plan::{MiddlewareShape, Plan, SettlementShape};
@@ -386,10 +387,14 @@ impl Simulation<'_> {
                     element: None,
                     state: FrameState::Polled,
                 });
-                self.observe(Observation::Admitted { root: self.world.root_at_admission() });
+                self.observe(Observation::Admitted {
+                    root: self.world.root_at_admission().map(Box::new),
+                });
             }
             What::Publish(number) => {
-                self.observe(Observation::RootPublished { root: self.world.roots[number] });
+                self.observe(Observation::RootPublished {
+                    root: Box::new(self.world.roots[number]),
+                });
             }
             What::Stop(number) => {
                 self.observe(Observation::Stopped { reason: self.world.stops[number].1 });
@@ -502,7 +507,7 @@ impl Simulation<'_> {
         }
         let (outcome, code) = match &verdict {
             Verdict::Success => (StepOutcome::Success, None),
-            Verdict::Failure { code, .. } => (StepOutcome::Failure, Some(Arc::clone(code))),
+            Verdict::Failure { code, .. } => (StepOutcome::Failure, Some(code.clone())),
             Verdict::Panic => (StepOutcome::Panic, None),
         };
         self.note_step_end(step, outcome, code);
@@ -545,7 +550,7 @@ impl Simulation<'_> {
         }
     }
 
-    fn note_step_end(&mut self, step: StepId, outcome: StepOutcome, code: Option<Arc<str>>) {
+    fn note_step_end(&mut self, step: StepId, outcome: StepOutcome, code: Option<Code>) {
         let end = StepEnd { step, outcome, code, polls: 1, left: None, over: None };
         self.observe(Observation::StepEnded(Box::new(end)));
     }

@@ -815,7 +815,7 @@ fn outlived(compress: crate::event::StepId) -> Course {
         opening: Opening(0),
         kind: Obligation::Thread,
         step: compress,
-        thread,
+        thread: thread.map(Box::new),
     };
     let sighted = |cpu, state| {
         Observation::Sighted(Box::new(Sighting {
@@ -1040,7 +1040,7 @@ fn a_delivery_admitted_under_a_root_has_what_the_root_leaves() {
     // 400 ms are left, so the reserve is 100 ms; the root's own cutoff is 50 ms ahead of P.
     let root = root(1_000_000, 2_050_000, 2_400_000);
     let course = Course::new()
-        .see(2_000_000, Observation::Admitted { root: Some(root) })
+        .see(2_000_000, Observation::Admitted { root: Some(Box::new(root)) })
         .start(2_000_000, work)
         .tick(2_050_000)
         .signal(2_050_000, Reason::ShutdownDeadline)

@@ -318,7 +318,7 @@ impl Course {
     }
 
     pub fn publish(self, micros: u64, root: Root) -> Self {
-        self.see(micros, Observation::RootPublished { root })
+        self.see(micros, Observation::RootPublished { root: Box::new(root) })
     }
 }
 
