@@ -49,6 +49,8 @@ pub struct Report {
     pub deliveries: Vec<Delivery>,
     /// What became of each step over all deliveries, listed or not, in the order of the file.
     pub steps: Vec<StepTotals>,
+    /// What failed in deliveries with `cleanup = "failed"`.
+    pub cleanup_failures: Vec<CleanupFailure>,
     pub services: Vec<serde_json::Value>,
     pub shutdown: Option<Shutdown>,
     /// Every late or unproven obligation once more, flat.
@@ -152,6 +154,16 @@ pub struct Totals {
     pub degraded: u64,
     /// Deliveries with `cleanup = "failed"`.
     pub cleanup_failed: u64,
+}
+
+/// One way in which cleanup failed, and in how many deliveries.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CleanupFailure {
+    /// Whose termination callback; `None` is the disposal of the scope.
+    pub middleware: Option<String>,
+    /// The word for its state, as in `callbacks[].terminate` or `scope.state`.
+    pub state: String,
+    pub deliveries: u64,
 }
 
 /// What became of the executions of one step.

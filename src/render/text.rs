@@ -298,9 +298,9 @@ impl Page<'_> {
             let degraded = count(report.totals.degraded, "delivery", "deliveries");
             rows.push(("Degraded", degraded));
         }
-        if report.totals.cleanup_failed > 0 {
-            let failed = count(report.totals.cleanup_failed, "delivery", "deliveries");
-            rows.push(("Cleanup", format!("failed in {failed}")));
+        for failure in &report.cleanup_failures {
+            let deliveries = count(failure.deliveries, "delivery", "deliveries");
+            rows.push(("Cleanup", format!("{} in {deliveries}", failure.name())));
         }
         for step in report.steps.iter().filter(|step| step.detached) {
             if let Some(failures) = detached_failures(step, &report.workload.file) {

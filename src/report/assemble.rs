@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::verdict;
+use super::words::stored;
 use super::{
-    Cleanup, Clock, Control, Delivery, DeliveryResult, Ending, Engine, FORMAT, Gap, Lateness,
-    Listed, Outcome, Percentiles, Program, Report, SettledState, Shutdown, StepTotals, Termination,
-    Totals, Verdict, WorkloadName,
+    Cleanup, CleanupFailure, Clock, Control, Delivery, DeliveryResult, Ending, Engine, FORMAT, Gap,
+    Lateness, Listed, Outcome, Percentiles, Program, Report, ScopeState, SettledState, Shutdown,
+    StepTotals, TerminateState, Termination, Totals, Verdict, WorkloadName,
 };
 use crate::expect;
 use crate::obligation::ObligationState;
@@ -68,6 +69,7 @@ impl Report {
             codes: codes(&deliveries),
             deliveries_listed: detail,
             steps: step_totals(workload, &deliveries),
+            cleanup_failures: cleanup_failures(&deliveries),
             deliveries,
             services: Vec::new(),
             shutdown: facts.shutdown,
@@ -174,6 +176,29 @@ fn codes(deliveries: &[Delivery]) -> BTreeMap<String, u64> {
         }
     }
     codes
+}
+
+fn cleanup_failures(deliveries: &[Delivery]) -> Vec<CleanupFailure> {
+    let mut failures: BTreeMap<(Option<&str>, String), u64> = BTreeMap::new();
+    for delivery in deliveries.iter().filter(|delivery| delivery.cleanup == Cleanup::Failed) {
+        for callback in &delivery.callbacks {
+            if !matches!(callback.terminate, TerminateState::NotDue | TerminateState::Completed) {
+                let key = (Some(callback.middleware.as_str()), stored(callback.terminate));
+                *failures.entry(key).or_default() += 1;
+            }
+        }
+        if !matches!(delivery.scope.state, ScopeState::None | ScopeState::Disposed) {
+            *failures.entry((None, stored(delivery.scope.state))).or_default() += 1;
+        }
+    }
+    failures
+        .into_iter()
+        .map(|((middleware, state), deliveries)| CleanupFailure {
+            middleware: middleware.map(str::to_owned),
+            state,
+            deliveries,
+        })
+        .collect()
 }
 
 fn delivery_time(deliveries: &[Delivery]) -> Percentiles {
@@ -289,7 +314,7 @@ mod tests {
     use super::*;
     use crate::obligation::Obligation;
     use crate::report::sample::{delivery, facts, report, row, workload};
-    use crate::report::{ExecutionState, SignalSeen, TerminateState};
+    use crate::report::{ExecutionState, SignalSeen};
 
     fn rank(values: &[u64], percent: usize) -> Option<u64> {
         nearest_rank(&mut values.to_vec(), percent)
@@ -393,6 +418,18 @@ mod tests {
         written_off.execution.state = ExecutionState::Unreleased;
         let report = report(&workload(), vec![delivery(1, DeliveryResult::Failure), written_off]);
         assert_eq!(report.codes, BTreeMap::from([("CARD_DECLINED".into(), 1)]));
+    }
+
+    #[test]
+    fn what_failed_in_cleanup_is_named() {
+        let timed_out =
+            || delivery(1, DeliveryResult::Interrupted).with_callback(TerminateState::TimedOut);
+        let mut scope = timed_out();
+        scope.scope.state = ScopeState::Failed;
+        let report = report(&workload(), vec![timed_out(), scope]);
+        let named: Vec<String> = report.cleanup_failures.iter().map(CleanupFailure::name).collect();
+        assert_eq!(named, ["disposal failed", "callback of transaction timed out"]);
+        assert_eq!(report.cleanup_failures[1].deliveries, 2);
     }
 
     #[test]

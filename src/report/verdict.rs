@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::words::{count, span, spoken};
-use super::{Gap, Report};
+use super::{CleanupFailure, Gap, Report};
 use crate::expect::Judgement;
 use crate::obligation::{Obligation, ObligationState};
 
@@ -152,6 +152,17 @@ pub(crate) fn complaint(gap: &Gap) -> String {
     })
 }
 
+impl CleanupFailure {
+    /// `callback of transaction timed out`
+    pub(crate) fn name(&self) -> String {
+        let state = self.state.replace('_', " ");
+        match &self.middleware {
+            Some(middleware) => format!("callback of {middleware} {state}"),
+            None => format!("disposal {state}"),
+        }
+    }
+}
+
 /// The first expectation that does not hold, and how many more.
 fn broken(report: &Report) -> Option<String> {
     let mut broken = report.expectations.iter().filter(|row| !row.holds);
@@ -180,10 +191,13 @@ fn uncovered(report: &Report, judgement: &Judgement) -> Option<String> {
         parts.push(format!("{} not started", uncovered.not_started));
     }
     if uncovered.cleanup > 0 {
-        parts.push(format!(
-            "cleanup failed in {}",
-            count(uncovered.cleanup, "delivery", "deliveries")
-        ));
+        let deliveries = count(uncovered.cleanup, "delivery", "deliveries");
+        let named = match report.cleanup_failures.as_slice() {
+            [] => String::new(),
+            [only] => format!(" ({})", only.name()),
+            [first, ..] => format!(" ({}, ...)", first.name()),
+        };
+        parts.push(format!("cleanup failed in {deliveries}{named}"));
     }
     if parts.is_empty() {
         return None;
