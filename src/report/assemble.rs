@@ -341,6 +341,7 @@ mod tests {
                 delivery(1, DeliveryResult::Success),
                 delivery(2, DeliveryResult::Interrupted),
                 delivery(3, DeliveryResult::NotStarted),
+                delivery(4, DeliveryResult::NotStarted),
             ],
         );
         assert_eq!(report.delivery_time_us.p50, Some(120_000));
