@@ -15,6 +15,8 @@ pub mod signals;
 mod task;
 mod watch;
 
+use std::cell::RefCell;
+
 use crate::engine::Delivery;
 use crate::event::{Decision, Entry, Event, Observation};
 use crate::timeline::Moment;
@@ -43,13 +45,16 @@ pub fn record(
 }
 
 fn feed(machine: &mut Delivery, now: Moment, seen: Observation, log: &mut Vec<Entry>) {
-    let mut decisions: Vec<Decision> = Vec::new();
-    machine.observe(now, &seen, &mut decisions);
-    if seen == Observation::Tick && decisions.is_empty() {
-        return;
+    thread_local! {
+        static DECISIONS: RefCell<Vec<Decision>> = const { RefCell::new(Vec::new()) };
     }
-    log.push(Entry { at: now, event: Event::Observed(seen) });
-    log.extend(
-        decisions.into_iter().map(|decision| Entry { at: now, event: Event::Decided(decision) }),
-    );
+    DECISIONS.with_borrow_mut(|decisions| {
+        machine.observe(now, &seen, decisions);
+        if seen == Observation::Tick && decisions.is_empty() {
+            return;
+        }
+        log.push(Entry { at: now, event: Event::Observed(seen) });
+        let decided = decisions.drain(..).map(Event::Decided);
+        log.extend(decided.map(|event| Entry { at: now, event }));
+    });
 }

@@ -16,6 +16,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::task::{Context, Poll};
 
 use crate::drive::{Cell, Join};
 use crate::event::{Observation, StepEnd, StepId, StepOutcome, Verdict};
@@ -24,7 +25,7 @@ use crate::steps::frame::Frame;
 use crate::workload::sample::{Draw, NameHash, Occasion, Purpose};
 use crate::workload::{Step, Work, Workload};
 
-type Running<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub(crate) type Running<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Set when a race is over; a branch that is dropped then has lost it.
 type Race = Arc<AtomicBool>;
@@ -56,6 +57,11 @@ impl Scene {
     pub(crate) fn cleanup(cell: Arc<Cell>) -> Self {
         let number = cell.cleanup_number();
         Self { cell, part: Part::Cleanup(number), detached: false }
+    }
+
+    /// The delivery's cell.
+    pub(crate) fn cell(&self) -> &Arc<Cell> {
+        &self.cell
     }
 
     fn detached(mut self) -> Self {
@@ -105,6 +111,42 @@ impl Scene {
     }
 }
 
+/// How an element of the course ended.
+pub(crate) struct Ended {
+    pub verdict: Verdict,
+    /// The end of its step, if that is still to be noted.
+    pub end: Option<Box<StepEnd>>,
+}
+
+/// An element of the course: a plain step is its own frame and costs no more than that.
+pub(crate) enum Element {
+    Plain(Frame),
+    Policed(Running<Verdict>),
+}
+
+impl Element {
+    /// The element that is this step; it begins when it is first polled.
+    pub(crate) fn new(scene: &Scene, id: StepId) -> Self {
+        let step = scene.workload().step(id);
+        if step.share < 1.0 || step.detach || step.optional {
+            Self::Policed(run(scene.clone(), id))
+        } else {
+            Self::Plain(Frame::new(scene.clone(), id, None))
+        }
+    }
+
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
+        match self {
+            Self::Plain(frame) => frame
+                .advance(context)
+                .map(|(end, verdict)| Ended { verdict, end: Some(Box::new(end)) }),
+            Self::Policed(running) => {
+                running.as_mut().poll(context).map(|verdict| Ended { verdict, end: None })
+            }
+        }
+    }
+}
+
 /// Runs a step to its verdict, after its policies.
 pub(crate) fn run(scene: Scene, id: StepId) -> Running<Verdict> {
     run_branch(scene, id, None)
@@ -148,9 +190,7 @@ fn skip(scene: &Scene, step: StepId) {
 
 /// Starts a step that nobody awaits; answers whether it may start at all.
 fn start_detached(scene: &Scene, id: StepId, step: &Step) -> bool {
-    if !scene.cell.begin(id, scene.in_cleanup()) {
-        return false;
-    }
+    let Some(began) = scene.cell.begin(id, scene.in_cleanup()) else { return false };
     let scene = scene.clone().detached();
     if blocking::is_threaded(&step.work) {
         // Nobody awaits it, so there is no task: the thread alone is the obligation.
@@ -159,7 +199,7 @@ fn start_detached(scene: &Scene, id: StepId, step: &Step) -> bool {
     }
     let cell = Arc::clone(&scene.cell);
     let opening = cell.open(Obligation::Task, id, None);
-    let frame = Frame::begun(scene, id);
+    let frame = Frame::begun(scene, id, began);
     let task = async move {
         // What detached work says of itself stands in the log (P10).
         let _ = frame.await;

@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use futures_util::task::AtomicWaker;
 
-use crate::drive::control::Alarm;
+use crate::drive::control::{Alarm, Bell};
 use crate::drive::floor::Shared;
 use crate::drive::{Presence, record};
 use crate::engine::{Assignment, Delivery, Ticket};
 use crate::event::{
-    Decision, DeliveryLog, Entry, Event, Observation, Opening, Settlement, StepId, Target,
-    ThreadName,
+    Decision, DeliveryLog, Entry, Event, Observation, Opening, Settlement, StepEnd, StepId, Target,
+    ThreadName, Verdict,
 };
 use crate::obligation::{Evidence, Obligation};
 use crate::timeline::Moment;
@@ -36,8 +36,10 @@ const ALL: u32 = u32::MAX;
 pub(crate) enum Next {
     /// Run this element.
     Start(StepId),
-    /// Return.
+    /// Return, and say so.
     Return,
+    /// It has returned, and that is noted.
+    Returned,
     /// Nothing more: it will be dropped.
     Stop,
 }
@@ -54,8 +56,7 @@ struct Order {
     machine: Delivery,
     log: Vec<Entry>,
     last: Moment,
-    /// The earliest alarm that is set for this delivery.
-    armed: Moment,
+    bell: Arc<Bell>,
     openings: u32,
     open: Vec<(Opening, Overdue)>,
     /// How many callbacks and disposers were called.
@@ -66,6 +67,7 @@ struct Order {
 /// One delivery of a running load.
 pub(crate) struct Cell {
     ticket: Ticket,
+    slot: u32,
     shared: Arc<Shared>,
     order: Mutex<Order>,
     signal_at: AtomicU64,
@@ -75,19 +77,27 @@ pub(crate) struct Cell {
     waker: AtomicWaker,
     woken_at: AtomicU64,
     woken_by: AtomicU32,
+    turn: AtomicU32,
 }
 
 impl Cell {
-    pub(crate) fn new(ticket: Ticket, shared: Arc<Shared>) -> Arc<Self> {
+    /// The cell of a delivery that takes a slot with that bell.
+    pub(crate) fn new(
+        ticket: Ticket,
+        shared: Arc<Shared>,
+        slot: u32,
+        bell: Arc<Bell>,
+    ) -> Arc<Self> {
         let machine = Delivery::new(Arc::clone(&shared.plan), ticket.attempt);
-        Arc::new(Self {
+        let cell = Arc::new(Self {
             ticket,
+            slot,
             shared,
             order: Mutex::new(Order {
                 machine,
                 log: Vec::with_capacity(ORDINARY_LOG),
                 last: Moment::START,
-                armed: Moment::NEVER,
+                bell: Arc::clone(&bell),
                 openings: 0,
                 open: Vec::new(),
                 calls: 0,
@@ -99,7 +109,20 @@ impl Cell {
             waker: AtomicWaker::new(),
             woken_at: AtomicU64::new(0),
             woken_by: AtomicU32::new(0),
-        })
+            turn: AtomicU32::new(0),
+        });
+        bell.give_to(Arc::downgrade(&cell));
+        cell
+    }
+
+    /// The slot that it took.
+    pub(crate) fn slot(&self) -> u32 {
+        self.slot
+    }
+
+    /// Moves on whenever a decision concerns the task: what it is to hold, or a signal.
+    pub(crate) fn turn(&self) -> u32 {
+        self.turn.load(Ordering::Acquire)
     }
 
     pub(crate) fn ticket(&self) -> Ticket {
@@ -118,8 +141,7 @@ impl Cell {
 
     /// Decides what is due by now.
     pub(crate) fn tick(self: &Arc<Self>) {
-        let mut order = self.lock();
-        order.armed = Moment::NEVER;
+        let order = self.lock();
         self.observe_locked(order, Observation::Tick);
     }
 
@@ -128,18 +150,31 @@ impl Cell {
         self.observe(Observation::Confirmed);
     }
 
-    /// Lets a nested or detached step begin, unless nothing may start any more.
-    pub(crate) fn begin(self: &Arc<Self>, step: StepId, in_cleanup: bool) -> bool {
+    /// Lets a step begin, unless nothing may start any more; answers when it began.
+    pub(crate) fn begin(self: &Arc<Self>, step: StepId, in_cleanup: bool) -> Option<Moment> {
         let order = self.lock();
         let may_start = if in_cleanup {
             order.machine.may_start_in_cleanup()
         } else {
             order.machine.may_start_in_course()
         };
-        if may_start {
-            self.observe_locked(order, Observation::StepStarted { step });
+        may_start.then(|| self.observe_all(order, [Observation::StepStarted { step }]).1)
+    }
+
+    /// An element of the course has come back, its frame gone. When the course is over with it, so is
+    /// the pipeline: it held nothing else.
+    pub(crate) fn element_returned(
+        self: &Arc<Self>,
+        step: StepId,
+        verdict: Verdict,
+        end: Option<Box<StepEnd>>,
+    ) -> Next {
+        let order = self.lock();
+        let returned = Observation::ElementReturned { step, verdict };
+        match end {
+            Some(end) => self.observe_all(order, [Observation::StepEnded(end), returned]).0,
+            None => self.observe_all(order, [returned]).0,
         }
-        may_start
     }
 
     /// Opens an obligation beside the frames: before the work that it stands for.
@@ -250,6 +285,11 @@ impl Cell {
         frame.into_iter().chain(open).collect()
     }
 
+    /// Whether its log was taken.
+    pub(crate) fn is_retired(&self) -> bool {
+        self.lock().retired
+    }
+
     /// Takes the log as it stands; whatever is seen later is seen by nobody.
     pub(crate) fn retire(&self) -> DeliveryLog {
         let mut order = self.lock();
@@ -267,39 +307,60 @@ impl Cell {
         }
     }
 
-    fn observe_locked(
+    fn observe_locked(self: &Arc<Self>, order: MutexGuard<'_, Order>, seen: Observation) -> Next {
+        self.observe_all(order, [seen]).0
+    }
+
+    /// Takes observations of one instant, in order. A course that returns with the last of them is
+    /// a pipeline that has returned, unless it is overdue: then its worker is looked at first.
+    fn observe_all<const N: usize>(
         self: &Arc<Self>,
         mut order: MutexGuard<'_, Order>,
-        seen: Observation,
-    ) -> Next {
-        if order.retired {
-            return Next::Stop;
-        }
+        seen: [Observation; N],
+    ) -> (Next, Moment) {
         let now = self.shared.control.now().max(order.last);
-        order.last = now;
-        let Order { machine, log, .. } = &mut *order;
-        let first = record(machine, now, seen, log);
-        let mut orders = Orders::default();
-        let mut calls = order.calls;
-        for entry in &order.log[first..] {
-            if let Event::Decided(decision) = &entry.event {
-                self.prepare(decision, &mut orders, &mut calls);
-            }
+        if order.retired {
+            return (Next::Stop, now);
         }
-        order.calls = calls;
-        let due = order.machine.due().unwrap_or(Moment::NEVER);
-        let alarm = (due < order.armed).then_some(due);
-        order.armed = order.armed.min(due);
+        order.last = now;
+        let mut orders = Orders::default();
+        for seen in seen {
+            self.take(&mut order, now, seen, &mut orders);
+        }
+        if orders.next == Next::Return && !order.machine.is_overdue() {
+            self.take(&mut order, now, Observation::PipelineReturned, &mut orders);
+            orders.next = Next::Returned;
+        }
         let finished = order.machine.is_closed().then(|| {
             order.retired = true;
             self.take_log(&mut order)
         });
-        drop(order);
-        self.act(orders, alarm, now);
-        if let Some(log) = finished {
-            self.shared.retire(self.ticket.id, log);
+        if orders.free_slot && finished.is_none() {
+            // The slot's bell goes to the next delivery; what lingers has one of its own.
+            order.bell = Bell::new();
+            order.bell.give_to(Arc::downgrade(self));
         }
-        orders.next
+        let due = order.machine.due().unwrap_or(Moment::NEVER);
+        let alarm = order.bell.arm(due).then(|| (due, Arc::clone(&order.bell)));
+        drop(order);
+        if let Some((due, bell)) = alarm {
+            self.shared.control.set(due, Alarm::Due(bell));
+        }
+        self.act(&orders, now);
+        if orders.free_slot || finished.is_some() {
+            self.shared.leave(self, orders.free_slot, finished);
+        }
+        (orders.next, now)
+    }
+
+    fn take(&self, order: &mut Order, now: Moment, seen: Observation, orders: &mut Orders) {
+        let Order { machine, log, calls, .. } = order;
+        let first = record(machine, now, seen, log);
+        for entry in &log[first..] {
+            if let Event::Decided(decision) = &entry.event {
+                self.prepare(decision, orders, calls);
+            }
+        }
     }
 
     /// Notes what a decision asks of the driver; flags that work looks at are set inside the order.
@@ -309,22 +370,29 @@ impl Cell {
             Decision::Return { .. } => orders.next = Next::Return,
             Decision::Signal { due, .. } | Decision::SignalDetached { due } => {
                 self.signal_at.store(due.nanos(), Ordering::Release);
+                self.turn.fetch_add(1, Ordering::AcqRel);
                 orders.wake = true;
             }
             Decision::Cut { .. } => {
+                self.turn.fetch_add(1, Ordering::AcqRel);
                 orders.cut = true;
                 orders.wake = true;
             }
             Decision::CutCallback { .. } | Decision::CutDisposal { .. } => {
                 self.cleanup_cut.fetch_max(*calls, Ordering::AcqRel);
+                self.turn.fetch_add(1, Ordering::AcqRel);
                 orders.wake = true;
             }
-            Decision::Call { .. } | Decision::Dispose { .. } => *calls += 1,
+            Decision::Call { .. } | Decision::Dispose { .. } => {
+                *calls += 1;
+                self.turn.fetch_add(1, Ordering::AcqRel);
+            }
             Decision::Settle { settlement, .. } => {
                 orders.settle = *settlement != Settlement::Released;
             }
             Decision::Freeze { .. } => {
                 self.cleanup_cut.store(ALL, Ordering::Release);
+                self.turn.fetch_add(1, Ordering::AcqRel);
                 orders.overdue = true;
                 orders.wake = true;
             }
@@ -334,11 +402,8 @@ impl Cell {
         }
     }
 
-    fn act(self: &Arc<Self>, orders: Orders, alarm: Option<Moment>, now: Moment) {
+    fn act(self: &Arc<Self>, orders: &Orders, now: Moment) {
         let control = &self.shared.control;
-        if let Some(at) = alarm {
-            control.set(at, Alarm::Due(Arc::downgrade(self)));
-        }
         if orders.wake {
             self.waker.wake();
         }
@@ -356,9 +421,6 @@ impl Cell {
         }
         if orders.redeliver {
             self.shared.redeliver(self.ticket, now);
-        }
-        if orders.free_slot {
-            self.shared.free_slot();
         }
     }
 

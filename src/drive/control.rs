@@ -7,6 +7,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Wake, Waker};
 use std::thread::JoinHandle;
@@ -26,8 +27,8 @@ const PRIORITY: u32 = 10;
 
 /// What an alarm is for.
 pub(crate) enum Alarm {
-    /// Something of this delivery may be due. Weak: a delivery that is over needs no time.
-    Due(Weak<Cell>),
+    /// Something of the delivery behind this bell may be due.
+    Due(Arc<Bell>),
     /// The broker's confirmation of this delivery arrives.
     Confirm(Weak<Cell>),
     /// A spawned task may have been joined.
@@ -159,11 +160,7 @@ impl Control {
 
     fn answer(&self, alarm: Alarm) {
         match alarm {
-            Alarm::Due(cell) => {
-                if let Some(cell) = cell.upgrade() {
-                    cell.tick();
-                }
-            }
+            Alarm::Due(bell) => bell.ring(),
             Alarm::Confirm(cell) => {
                 if let Some(cell) = cell.upgrade() {
                     cell.confirm();
@@ -176,6 +173,46 @@ impl Control {
 
     fn lock(&self) -> MutexGuard<'_, Alarms> {
         self.alarms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The alarm of whoever is behind it: one delivery after the other in a slot, or one that lingers.
+///
+/// A slot keeps its bell, and a bell that rings too early is set again. So a delivery that is over
+/// long before its cutoff leaves no alarm behind, and the next one in its slot sets none.
+pub(crate) struct Bell {
+    /// The earliest alarm that is set.
+    armed: AtomicU64,
+    behind: Mutex<Weak<Cell>>,
+}
+
+impl Bell {
+    /// A bell with nobody behind it.
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            armed: AtomicU64::new(Moment::NEVER.nanos()),
+            behind: Mutex::new(Weak::new()),
+        })
+    }
+
+    /// Puts a delivery behind it.
+    pub(crate) fn give_to(&self, cell: Weak<Cell>) {
+        *self.behind.lock().unwrap_or_else(PoisonError::into_inner) = cell;
+    }
+
+    /// Whether an alarm has to be set for `due`; notes that it is.
+    pub(crate) fn arm(&self, due: Moment) -> bool {
+        due.nanos() < self.armed.load(Ordering::Acquire)
+            && due.nanos() < self.armed.fetch_min(due.nanos(), Ordering::AcqRel)
+    }
+
+    fn ring(&self) {
+        // Disarmed before the delivery is read: one that comes now either is read here or finds it disarmed.
+        self.armed.store(Moment::NEVER.nanos(), Ordering::Release);
+        let cell = self.behind.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        if let Some(cell) = cell {
+            cell.tick();
+        }
     }
 }
 

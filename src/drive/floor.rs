@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::drive::cell::Cell;
-use crate::drive::control::Control;
+use crate::drive::cell::{Cell, Next};
+use crate::drive::control::{Bell, Control};
 use crate::drive::record;
 use crate::drive::task::DeliveryTask;
 use crate::drive::watch::Watch;
@@ -43,10 +43,33 @@ pub(crate) struct Shared {
 
 struct Floor {
     admission: Admission,
-    live: HashMap<DeliveryId, Arc<Cell>>,
+    slots: Vec<Slot>,
+    /// Slots that nobody has.
+    free: Vec<u32>,
+    /// Those that gave their slot back with something still open.
+    lingering: HashMap<DeliveryId, Arc<Cell>>,
     root: Option<Root>,
     forced: bool,
     log: EventLog,
+}
+
+/// A place for one delivery at a time.
+struct Slot {
+    cell: Option<Arc<Cell>>,
+    bell: Arc<Bell>,
+}
+
+/// A delivery that was admitted, and the first thing that its pipeline is to do.
+struct Started {
+    cell: Arc<Cell>,
+    first: Next,
+}
+
+impl Floor {
+    /// All that have something open.
+    fn live(&self) -> impl Iterator<Item = &Arc<Cell>> {
+        self.slots.iter().filter_map(|slot| slot.cell.as_ref()).chain(self.lingering.values())
+    }
 }
 
 impl Shared {
@@ -65,7 +88,9 @@ impl Shared {
             broker: Broker::new(confirm_in),
             floor: Mutex::new(Floor {
                 admission: Admission::new(load.deliveries, load.concurrency),
-                live: HashMap::new(),
+                slots: Vec::new(),
+                free: Vec::new(),
+                lingering: HashMap::new(),
                 root: None,
                 forced: false,
                 log: EventLog::default(),
@@ -82,31 +107,66 @@ impl Shared {
 
     /// Admits whoever can be.
     pub(crate) fn admit(self: &Arc<Self>) {
-        loop {
-            let mut floor = self.lock();
-            let Some(ticket) = floor.admission.admit() else { return };
-            let cell = Cell::new(ticket, Arc::clone(self));
-            floor.live.insert(ticket.id, Arc::clone(&cell));
-            // Under the lock, so that a root is either seen here or published to the cell.
-            let first = cell.observe(Observation::Admitted { root: floor.root.map(Box::new) });
-            self.progress.in_flight.store(floor.admission.in_flight().into(), Ordering::Relaxed);
-            drop(floor);
-            drop(self.runtime.spawn(DeliveryTask::new(cell, first)));
+        while let Some(started) = self.admit_one(&mut self.lock()) {
+            self.start(started);
         }
     }
 
-    /// A slot is free: the next may start.
-    pub(crate) fn free_slot(self: &Arc<Self>) {
+    /// A delivery gives its slot back, or has nothing open any more, or both; its log comes with the
+    /// latter. Whoever waits for the slot takes it.
+    pub(crate) fn leave(
+        self: &Arc<Self>,
+        cell: &Arc<Cell>,
+        frees_slot: bool,
+        log: Option<DeliveryLog>,
+    ) {
         let mut floor = self.lock();
-        floor.admission.free_slot();
-        self.progress.in_flight.store(floor.admission.in_flight().into(), Ordering::Relaxed);
+        floor.log.deliveries.extend(log);
+        let id = cell.ticket().id;
+        let mut started = None;
+        let held = if frees_slot {
+            let held = floor.slots[cell.slot() as usize].cell.take();
+            floor.free.push(cell.slot());
+            floor.admission.free_slot();
+            self.progress.over.fetch_add(1, Ordering::Relaxed);
+            started = self.admit_one(&mut floor);
+            // Its last receipt may have come since, and been here before.
+            if !cell.is_retired() {
+                floor.lingering.insert(id, Arc::clone(cell));
+            }
+            held
+        } else {
+            floor.lingering.remove(&id)
+        };
         let is_over = floor.admission.is_over();
         drop(floor);
-        self.progress.over.fetch_add(1, Ordering::Relaxed);
+        // Frees memory, which need not be done inside the lock.
+        drop(held);
         if is_over {
             self.changed.notify_all();
         }
-        self.admit();
+        if let Some(started) = started {
+            self.start(started);
+        }
+    }
+
+    fn admit_one(self: &Arc<Self>, floor: &mut Floor) -> Option<Started> {
+        let ticket = floor.admission.admit()?;
+        let number = floor.free.pop().unwrap_or_else(|| {
+            floor.slots.push(Slot { cell: None, bell: Bell::new() });
+            floor.slots.len() as u32 - 1
+        });
+        let slot = &mut floor.slots[number as usize];
+        let cell = Cell::new(ticket, Arc::clone(self), number, Arc::clone(&slot.bell));
+        slot.cell = Some(Arc::clone(&cell));
+        // Under the lock, so that a root is either seen here or published to the cell.
+        let first = cell.observe(Observation::Admitted { root: floor.root.map(Box::new) });
+        self.progress.in_flight.store(floor.admission.in_flight().into(), Ordering::Relaxed);
+        Some(Started { cell, first })
+    }
+
+    fn start(&self, Started { cell, first }: Started) {
+        drop(self.runtime.spawn(DeliveryTask::new(cell, first)));
     }
 
     /// The message comes again.
@@ -120,19 +180,6 @@ impl Shared {
         }
         drop(floor);
         self.admit();
-    }
-
-    /// Keeps the log of a delivery that has nothing open.
-    pub(crate) fn retire(&self, id: DeliveryId, log: DeliveryLog) {
-        let mut floor = self.lock();
-        let cell = floor.live.remove(&id);
-        floor.log.deliveries.push(log);
-        let is_over = floor.admission.is_over();
-        drop(floor);
-        drop(cell);
-        if is_over {
-            self.changed.notify_all();
-        }
     }
 
     /// Begins the shutdown of the run; a second one changes nothing.
@@ -149,7 +196,7 @@ impl Shared {
             let log = self.released(ticket, now);
             floor.log.deliveries.push(log);
         }
-        let cells: Vec<_> = floor.live.values().cloned().collect();
+        let cells: Vec<_> = floor.live().cloned().collect();
         drop(floor);
         for cell in cells {
             cell.observe(Observation::RootPublished { root: Box::new(root) });
@@ -164,7 +211,7 @@ impl Shared {
             return;
         }
         floor.log.run.push(RunEntry { at: self.control.now(), event: RunEvent::Forced });
-        let cells: Vec<_> = floor.live.values().cloned().collect();
+        let cells: Vec<_> = floor.live().cloned().collect();
         drop(floor);
         for cell in cells {
             cell.observe(Observation::Stopped { reason: Reason::ForcedShutdown });
@@ -183,7 +230,7 @@ impl Shared {
                 if !std::mem::replace(&mut load_ended, true) {
                     floor.log.run.push(RunEntry { at: now, event: RunEvent::LoadEnded });
                 }
-                let last_due = floor.live.values().map(|cell| cell.last_due()).max();
+                let last_due = floor.live().map(|cell| cell.last_due()).max();
                 let observed = |last_due| last_due + self.plan.observe;
                 until = until.min(last_due.map_or(Moment::START, observed));
             } else {
@@ -196,7 +243,7 @@ impl Shared {
             floor =
                 self.changed.wait_timeout(floor, span).unwrap_or_else(PoisonError::into_inner).0;
         }
-        let cells: Vec<_> = floor.live.values().cloned().collect();
+        let cells: Vec<_> = floor.live().cloned().collect();
         drop(floor);
         self.end_observation(&cells)
     }
@@ -211,7 +258,8 @@ impl Shared {
         let mut floor = self.lock();
         let mut log = std::mem::take(&mut floor.log);
         // The cells that are still open hold on to this floor; they are let go of here.
-        floor.live.clear();
+        floor.slots.clear();
+        floor.lingering.clear();
         // What retired itself since is in the log already, and its cell had nothing left to give.
         log.deliveries.extend(open.into_iter().filter(|log| !log.entries.is_empty()));
         log.deliveries.sort_by_key(|log| log.id);

@@ -1,8 +1,8 @@
 //! The task of one delivery: holds one frame at a time, polls it, and drops it when told to.
 //!
 //! A frame is owned here and nowhere else, taken out, dropped, and only then reported as gone. What
-//! the task is to hold it asks of the machine before and after every poll, so a decision made while
-//! it was inside one is never missed.
+//! the task is to hold it asks of the machine whenever the cell's turn has moved on, before and after
+//! every poll, so a decision made while it was inside one is never missed.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,13 +13,11 @@ use crate::drive::cell::{Cell, Next};
 use crate::engine::Assignment;
 use crate::event::{Observation, StepId, Verdict};
 use crate::panics::contain;
-use crate::steps::{self, Scene};
-
-type Frame<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+use crate::steps::{self, Element, Running, Scene};
 
 enum Held {
-    Pipeline(Frame<()>),
-    Cleanup(StepId, Frame<Verdict>),
+    Pipeline(Pipeline),
+    Cleanup(StepId, Running<Verdict>),
     Nothing,
 }
 
@@ -34,8 +32,8 @@ pub(crate) struct DeliveryTask {
 impl DeliveryTask {
     /// The task of an admitted delivery whose course begins with `first`.
     pub(crate) fn new(cell: Arc<Cell>, first: Next) -> Self {
-        let held = Held::Pipeline(Box::pin(run_course(Arc::clone(&cell), first)));
-        Self { waker: Waker::from(Arc::clone(&cell)), cell, held }
+        let pipeline = Pipeline { scene: Scene::course(Arc::clone(&cell)), next: first, at: None };
+        Self { waker: Waker::from(Arc::clone(&cell)), cell, held: Held::Pipeline(pipeline) }
     }
 
     fn drop_frame(&mut self) {
@@ -44,8 +42,9 @@ impl DeliveryTask {
         let _ = contain(|| drop(frame));
     }
 
-    /// Says that the frame is gone.
-    fn report(&self, seen: Observation) {
+    /// Drops the frame, and then says that it is gone.
+    fn let_go(&mut self, seen: Observation) {
+        self.drop_frame();
         self.cell.shared().watch.let_go(&self.cell);
         self.cell.observe(seen);
     }
@@ -57,36 +56,38 @@ impl Future for DeliveryTask {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let task = self.get_mut();
         task.cell.register(context.waker());
-        let mut seen_signal = task.cell.signal_at().is_some();
-        let waker = task.waker.clone();
-        let mut context = Context::from_waker(&waker);
         loop {
+            let turn = task.cell.turn();
             let assignment = task.cell.assignment();
             match (&mut task.held, assignment) {
-                (Held::Pipeline(frame), Assignment::Pipeline) => {
-                    if frame.as_mut().poll(&mut context).is_ready() {
-                        task.drop_frame();
-                        task.report(Observation::PipelineReturned);
-                        continue;
+                (Held::Pipeline(pipeline), Assignment::Pipeline) => {
+                    match pipeline.poll(&mut Context::from_waker(&task.waker)) {
+                        Poll::Ready(Course::Over) => {
+                            task.held = Held::Nothing;
+                            continue;
+                        }
+                        Poll::Ready(Course::Returned) => {
+                            task.let_go(Observation::PipelineReturned);
+                            continue;
+                        }
+                        Poll::Pending => {}
                     }
                 }
                 (Held::Cleanup(step, frame), Assignment::Cleanup(called)) if *step == called => {
                     let step = *step;
-                    if let Poll::Ready(verdict) = frame.as_mut().poll(&mut context) {
-                        task.drop_frame();
-                        task.report(Observation::ElementReturned { step, verdict });
+                    let polled = frame.as_mut().poll(&mut Context::from_waker(&task.waker));
+                    if let Poll::Ready(verdict) = polled {
+                        task.let_go(Observation::ElementReturned { step, verdict });
                         continue;
                     }
                 }
                 (Held::Pipeline(_), _) => {
-                    task.drop_frame();
-                    task.report(Observation::PipelineDropped);
+                    task.let_go(Observation::PipelineDropped);
                     continue;
                 }
                 (Held::Cleanup(step, _), _) => {
                     let step = *step;
-                    task.drop_frame();
-                    task.report(Observation::ElementDropped { step });
+                    task.let_go(Observation::ElementDropped { step });
                     continue;
                 }
                 (Held::Nothing, Assignment::Cleanup(step)) => {
@@ -99,26 +100,46 @@ impl Future for DeliveryTask {
                 }
             }
             // Pending. A signal or cut that came during the poll may have found no waker to use.
-            let signalled = task.cell.signal_at().is_some();
-            let missed_signal = signalled && !std::mem::replace(&mut seen_signal, signalled);
-            if !missed_signal && task.cell.assignment() == assignment {
+            if task.cell.turn() == turn {
                 return Poll::Pending;
             }
         }
     }
 }
 
-async fn run_course(cell: Arc<Cell>, first: Next) {
-    let mut next = first;
-    loop {
-        match next {
-            Next::Start(step) => {
-                let scene = Scene::course(Arc::clone(&cell));
-                let verdict = steps::run(scene, step).await;
-                next = cell.observe(Observation::ElementReturned { step, verdict });
+/// How a course came to its end.
+enum Course {
+    /// Its frame is gone, and that is noted already.
+    Over,
+    /// Its frame is still to be let go.
+    Returned,
+}
+
+/// The pipeline: one element of the course after the other, as the engine says.
+struct Pipeline {
+    scene: Scene,
+    next: Next,
+    at: Option<(StepId, Element)>,
+}
+
+impl Pipeline {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Course> {
+        loop {
+            if let Some((step, element)) = &mut self.at {
+                let step = *step;
+                let Poll::Ready(ended) = element.poll(context) else { return Poll::Pending };
+                self.at = None;
+                self.next = self.scene.cell().element_returned(step, ended.verdict, ended.end);
             }
-            Next::Return => return,
-            Next::Stop => std::future::pending().await,
+            match self.next {
+                Next::Start(step) => {
+                    self.at = Some((step, Element::new(&self.scene, step)));
+                }
+                Next::Return => return Poll::Ready(Course::Returned),
+                Next::Returned => return Poll::Ready(Course::Over),
+                // It will be dropped.
+                Next::Stop => return Poll::Pending,
+            }
         }
     }
 }

@@ -8,7 +8,6 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -22,7 +21,7 @@ use crate::steps::polls::Pauses;
 use crate::steps::{Race, Running, Scene, cpu, work};
 use crate::timeline::Moment;
 use crate::workload::sample::Purpose;
-use crate::workload::{DestructorWork, Step, Work, Workload};
+use crate::workload::{DestructorWork, Step, Work};
 
 const TIMEOUT_TOTAL: &str = "TIMEOUT_TOTAL";
 const POLL_BUDGET_EXHAUSTED: &str = "POLL_BUDGET_EXHAUSTED";
@@ -46,14 +45,15 @@ struct Timer {
 }
 
 /// One execution of a step.
-pub(super) struct Frame {
+pub(crate) struct Frame {
     scene: Scene,
-    workload: Arc<Workload>,
     id: StepId,
     doing: Doing,
     timer: Option<Timer>,
     race: Option<Race>,
     polls: u64,
+    /// When it began; the start of its first poll.
+    began: Moment,
     state: State,
 }
 
@@ -74,22 +74,23 @@ impl Frame {
     }
 
     /// The frame of a detached step that was let begin already.
-    pub(super) fn begun(scene: Scene, id: StepId) -> Self {
-        Self::in_state(scene, id, None, State::Begun)
+    pub(super) fn begun(scene: Scene, id: StepId, began: Moment) -> Self {
+        let mut frame = Self::in_state(scene, id, None, State::Begun);
+        frame.began = began;
+        frame
     }
 
     fn in_state(scene: Scene, id: StepId, race: Option<Race>, state: State) -> Self {
-        let workload = Arc::clone(scene.workload());
-        Self { scene, workload, id, doing: Doing::Nothing, timer: None, race, polls: 0, state }
+        let (doing, timer, began) = (Doing::Nothing, None, Moment::START);
+        Self { scene, id, doing, timer, race, polls: 0, began, state }
     }
 
     fn step(&self) -> &Step {
-        self.workload.step(self.id)
+        self.scene.workload().step(self.id)
     }
 
     fn begin(&mut self) {
-        let now = self.now();
-        self.timer = self.step().timeout.and_then(|timeout| self.timer(now, timeout));
+        self.timer = self.step().timeout.and_then(|timeout| self.timer(self.began, timeout));
         self.doing = match &self.step().work {
             Work::Polls { count } => Doing::Polls(Pauses::new(*count)),
             other if blocking::is_threaded(other) => {
@@ -133,20 +134,21 @@ impl Frame {
         self.scene.cell.shared().control.now()
     }
 
-    fn enter(&self, inside: Inside) -> Stay {
+    fn enter(&self, inside: Inside, now: Moment) -> Stay {
         let place = Place {
             delivery: self.scene.cell.ticket().id,
             step: self.id,
             inside,
             detached: self.scene.detached,
         };
-        self.scene.cell.shared().watch.enter(place, self.now())
+        self.scene.cell.shared().watch.enter(place, now)
     }
 
     fn poll_work(&mut self, context: &mut Context<'_>) -> Result<Poll<Verdict>, Panicked> {
-        let _stay = self.enter(Inside::Poll);
+        let now = if self.polls == 1 { self.began } else { self.now() };
+        let _stay = self.enter(Inside::Poll, now);
         let (scene, id) = (&self.scene, self.id);
-        let step = self.workload.step(id);
+        let step = scene.workload().step(id);
         match &mut self.doing {
             Doing::Polls(pauses) => contain(|| {
                 Pin::new(pauses).poll(context).map(|()| conclude(scene, id, step, Verdict::Success))
@@ -157,47 +159,87 @@ impl Frame {
         }
     }
 
-    /// Drops the work, runs the destructor, and notes how the execution ended.
-    fn end(&mut self, outcome: StepOutcome, code: Option<Code>, verdict: Verdict) -> Verdict {
+    /// Drops the work and runs the destructor; what is still to be noted is how the execution ended.
+    fn end(
+        &mut self,
+        outcome: StepOutcome,
+        code: Option<Code>,
+        verdict: Verdict,
+    ) -> (StepEnd, Verdict) {
         self.state = State::Ended;
         let over = self.over();
-        let stay = self.enter(Inside::Destructor);
+        let mut end = StepEnd { step: self.id, outcome, code, polls: self.polls, left: None, over };
         let doing = std::mem::replace(&mut self.doing, Doing::Nothing);
-        let mut left = None;
-        let mut outcome = outcome;
         let mut is_on_thread = false;
         match &doing {
-            Doing::Polls(pauses) if outcome == StepOutcome::Dropped => left = Some(pauses.left()),
+            Doing::Polls(pauses) if outcome == StepOutcome::Dropped => {
+                end.left = Some(pauses.left());
+            }
             Doing::Thread(waiting) => {
                 is_on_thread = true;
                 if outcome == StepOutcome::Dropped {
-                    outcome = blocking::outcome_when_dropped(&waiting.0);
+                    end.outcome = blocking::outcome_when_dropped(&waiting.0);
                 }
             }
-            _ => {}
+            Doing::Polls(_) | Doing::Other(_) | Doing::Nothing => {}
         }
-        let dropped = contain(|| drop(doing));
         // On a thread, the destructor is the thread's (P8).
-        let destroyed = if is_on_thread { Ok(()) } else { destroy(&self.scene, self.step()) };
-        drop(stay);
-        let mut verdict = verdict;
-        let mut code = code;
-        if dropped.is_err() || destroyed.is_err() {
-            // Dropped with the frame around it, it stays dropped; alone, it panicked (P8).
-            let with_parent = outcome == StepOutcome::Dropped && code.is_none();
-            if !with_parent {
-                (outcome, code, verdict) = (StepOutcome::Panic, None, Verdict::Panic);
-            }
-            if self.scene.in_execution() {
-                self.scene.cell.observe(Observation::DestructorPanicked { step: self.id });
-            }
+        let has_destructor = self.step().on_drop.is_some() && !is_on_thread;
+        if !has_destructor && matches!(doing, Doing::Polls(_) | Doing::Thread(_) | Doing::Nothing) {
+            return (end, verdict);
         }
-        let end = StepEnd { step: self.id, outcome, code, polls: self.polls, left, over };
-        self.scene.cell.observe(Observation::StepEnded(Box::new(end)));
-        verdict
+        let stay = self.enter(Inside::Destructor, self.now());
+        let dropped = contain(|| drop(doing));
+        let destroyed = if has_destructor { destroy(&self.scene, self.step()) } else { Ok(()) };
+        drop(stay);
+        if dropped.is_ok() && destroyed.is_ok() {
+            return (end, verdict);
+        }
+        if self.scene.in_execution() {
+            self.scene.cell.observe(Observation::DestructorPanicked { step: self.id });
+        }
+        // Dropped with the frame around it, it stays dropped; alone, it panicked (P8).
+        if end.outcome == StepOutcome::Dropped && end.code.is_none() {
+            return (end, verdict);
+        }
+        (StepEnd { outcome: StepOutcome::Panic, code: None, ..end }, Verdict::Panic)
     }
 
-    fn end_dropped(&mut self, code: &str, retryable: bool) -> Verdict {
+    /// Polls the work; the end of the step is for the caller to note.
+    pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> Poll<(StepEnd, Verdict)> {
+        if self.state == State::New {
+            let Some(began) = self.scene.cell.begin(self.id, self.scene.in_cleanup()) else {
+                // Nothing starts any more; whoever holds this frame is about to drop it.
+                return Poll::Pending;
+            };
+            self.began = began;
+            self.state = State::Begun;
+        }
+        if self.state == State::Begun {
+            self.begin();
+        }
+        if self.step().poll_budget == Some(self.polls) {
+            return Poll::Ready(self.end_dropped(POLL_BUDGET_EXHAUSTED, false));
+        }
+        self.polls += 1;
+        match self.poll_work(context) {
+            Ok(Poll::Ready(verdict)) => {
+                let (outcome, code) = outcome_of(&verdict);
+                Poll::Ready(self.end(outcome, code, verdict))
+            }
+            Ok(Poll::Pending) if self.has_timed_out(context) => {
+                Poll::Ready(self.end_dropped(TIMEOUT_TOTAL, true))
+            }
+            Ok(Poll::Pending) => Poll::Pending,
+            Err(Panicked) => Poll::Ready(self.end(StepOutcome::Panic, None, Verdict::Panic)),
+        }
+    }
+
+    fn note(&self, end: StepEnd) {
+        self.scene.cell.observe(Observation::StepEnded(Box::new(end)));
+    }
+
+    fn end_dropped(&mut self, code: &str, retryable: bool) -> (StepEnd, Verdict) {
         let code: Code = code.into();
         let verdict = Verdict::Failure { code: Code::clone(&code), retryable };
         self.end(StepOutcome::Dropped, Some(code), verdict)
@@ -209,31 +251,10 @@ impl Future for Frame {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Verdict> {
         let frame = self.get_mut();
-        if frame.state == State::New {
-            if !frame.scene.cell.begin(frame.id, frame.scene.in_cleanup()) {
-                // Nothing starts any more; whoever holds this frame is about to drop it.
-                return Poll::Pending;
-            }
-            frame.state = State::Begun;
-        }
-        if frame.state == State::Begun {
-            frame.begin();
-        }
-        if frame.step().poll_budget == Some(frame.polls) {
-            return Poll::Ready(frame.end_dropped(POLL_BUDGET_EXHAUSTED, false));
-        }
-        frame.polls += 1;
-        match frame.poll_work(context) {
-            Ok(Poll::Ready(verdict)) => {
-                let (outcome, code) = outcome_of(&verdict);
-                Poll::Ready(frame.end(outcome, code, verdict))
-            }
-            Ok(Poll::Pending) if frame.has_timed_out(context) => {
-                Poll::Ready(frame.end_dropped(TIMEOUT_TOTAL, true))
-            }
-            Ok(Poll::Pending) => Poll::Pending,
-            Err(Panicked) => Poll::Ready(frame.end(StepOutcome::Panic, None, Verdict::Panic)),
-        }
+        frame.advance(context).map(|(end, verdict)| {
+            frame.note(end);
+            verdict
+        })
     }
 }
 
@@ -243,7 +264,8 @@ impl Drop for Frame {
             let lost = self.race.as_ref().is_some_and(|race| race.load(Ordering::Relaxed));
             let code = lost.then(|| LOST_RACE.into());
             // Nobody waits for this verdict.
-            self.end(StepOutcome::Dropped, code, Verdict::Success);
+            let (end, _) = self.end(StepOutcome::Dropped, code, Verdict::Success);
+            self.note(end);
         }
     }
 }
