@@ -194,8 +194,8 @@ pub enum Observation {
         /// Which step.
         step: StepId,
     },
-    /// One execution of a step is over.
-    StepEnded(Box<StepEnd>),
+    /// One execution of a step is over. Shared: most ends of a step are alike.
+    StepEnded(Arc<StepEnd>),
     /// The top-level element that the engine started has come back with its verdict. For a
     /// termination callback or disposer it also says that its frame is gone.
     ElementReturned {

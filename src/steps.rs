@@ -115,7 +115,7 @@ impl Scene {
 pub(crate) struct Ended {
     pub verdict: Verdict,
     /// The end of its step, if that is still to be noted.
-    pub end: Option<Box<StepEnd>>,
+    pub end: Option<Arc<StepEnd>>,
 }
 
 /// An element of the course: a plain step is its own frame and costs no more than that.
@@ -139,7 +139,7 @@ impl Element {
         match self {
             Self::Plain(frame) => frame
                 .advance(context)
-                .map(|(end, verdict)| Ended { verdict, end: Some(Box::new(end)) }),
+                .map(|(end, verdict)| Ended { verdict, end: Some(frame.share(end)) }),
             Self::Policed(running) => {
                 running.as_mut().poll(context).map(|verdict| Ended { verdict, end: None })
             }
@@ -185,7 +185,7 @@ fn skip(scene: &Scene, step: StepId) {
         left: None,
         over: None,
     };
-    scene.cell.observe(Observation::StepEnded(Box::new(end)));
+    scene.cell.observe(Observation::StepEnded(Arc::new(end)));
 }
 
 /// Starts a step that nobody awaits; answers whether it may start at all.

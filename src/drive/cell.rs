@@ -7,6 +7,7 @@
 //! the same decisions. Reading the clock outside the lock broke that order in 3 to 28 of 100.
 //! No code of the workload ever runs inside the lock.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Wake;
@@ -30,6 +31,32 @@ const ORDINARY_LOG: usize = 16;
 
 /// A number that no clean-up frame has: all of them are cut.
 const ALL: u32 = u32::MAX;
+
+/// Room for logs: that of a finished delivery goes to the next one that this thread admits.
+struct Room;
+
+impl Room {
+    const MOST_KEPT: usize = 64;
+
+    fn with<R>(work: impl FnOnce(&mut Vec<Vec<Entry>>) -> R) -> R {
+        thread_local! {
+            static SPARE: RefCell<Vec<Vec<Entry>>> = const { RefCell::new(Vec::new()) };
+        }
+        SPARE.with_borrow_mut(work)
+    }
+
+    fn take() -> Vec<Entry> {
+        Self::with(Vec::pop).unwrap_or_else(|| Vec::with_capacity(ORDINARY_LOG))
+    }
+
+    fn keep(empty: Vec<Entry>) {
+        Self::with(|spare| {
+            if spare.len() < Self::MOST_KEPT {
+                spare.push(empty);
+            }
+        });
+    }
+}
 
 /// What the pipeline is to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +122,7 @@ impl Cell {
             shared,
             order: Mutex::new(Order {
                 machine,
-                log: Vec::with_capacity(ORDINARY_LOG),
+                log: Room::take(),
                 last: Moment::START,
                 bell: Arc::clone(&bell),
                 openings: 0,
@@ -167,7 +194,7 @@ impl Cell {
         self: &Arc<Self>,
         step: StepId,
         verdict: Verdict,
-        end: Option<Box<StepEnd>>,
+        end: Option<Arc<StepEnd>>,
     ) -> Next {
         let order = self.lock();
         let returned = Observation::ElementReturned { step, verdict };
@@ -297,13 +324,18 @@ impl Cell {
         self.take_log(&mut order)
     }
 
+    /// Copied out to its exact size: a run keeps every log, and the room of this one goes to another
+    /// delivery.
     fn take_log(&self, order: &mut Order) -> DeliveryLog {
+        let mut entries = Vec::with_capacity(order.log.len());
+        entries.append(&mut order.log);
+        Room::keep(std::mem::take(&mut order.log));
         DeliveryLog {
             id: self.ticket.id,
             message: self.ticket.message,
             attempt: self.ticket.attempt,
             arrived: self.ticket.arrived,
-            entries: std::mem::take(&mut order.log),
+            entries,
         }
     }
 

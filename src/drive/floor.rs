@@ -15,7 +15,8 @@ use crate::drive::task::DeliveryTask;
 use crate::drive::watch::Watch;
 use crate::engine::{Admission, Delivery, Ticket};
 use crate::event::{
-    DeliveryId, DeliveryLog, EventLog, Initiator, Observation, RunEntry, RunEvent, StepId,
+    DeliveryId, DeliveryLog, EventLog, Initiator, Observation, RunEntry, RunEvent, StepEnd, StepId,
+    StepOutcome,
 };
 use crate::plan::Plan;
 use crate::progress::Progress;
@@ -37,6 +38,8 @@ pub(crate) struct Shared {
     pub progress: Arc<Progress>,
     /// How often each step was executed for each message, for those that count (`fail.first`).
     pub executions: Mutex<HashMap<(u32, StepId), u32>>,
+    /// For each step, its end when it succeeded at its first poll.
+    pub plain_ends: Vec<Arc<StepEnd>>,
     floor: Mutex<Floor>,
     changed: Condvar,
 }
@@ -51,6 +54,11 @@ struct Floor {
     root: Option<Root>,
     forced: bool,
     log: EventLog,
+}
+
+fn plain_end(step: StepId) -> Arc<StepEnd> {
+    let outcome = StepOutcome::Success;
+    Arc::new(StepEnd { step, outcome, code: None, polls: 1, left: None, over: None })
 }
 
 /// A place for one delivery at a time.
@@ -97,6 +105,7 @@ impl Shared {
             }),
             changed: Condvar::new(),
             executions: Mutex::default(),
+            plain_ends: (0..workload.steps.len() as u32).map(StepId).map(plain_end).collect(),
             workload,
             plan,
             control,

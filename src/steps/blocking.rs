@@ -157,7 +157,7 @@ impl Future for Waiting {
 fn end_step(scene: &Scene, step: StepId, verdict: &Verdict) {
     let (outcome, code) = outcome_of(verdict);
     let end = StepEnd { step, outcome, code, polls: 0, left: None, over: None };
-    scene.cell.observe(Observation::StepEnded(Box::new(end)));
+    scene.cell.observe(Observation::StepEnded(Arc::new(end)));
 }
 
 /// The work itself. What ends early on seeing the signal succeeds, and its `fail` does not apply.

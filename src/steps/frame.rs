@@ -8,6 +8,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -235,8 +236,14 @@ impl Frame {
         }
     }
 
+    /// The end as the log takes it; the most common one is there already.
+    pub(crate) fn share(&self, end: StepEnd) -> Arc<StepEnd> {
+        let plain = &self.scene.cell.shared().plain_ends[self.id.0 as usize];
+        if end == **plain { Arc::clone(plain) } else { Arc::new(end) }
+    }
+
     fn note(&self, end: StepEnd) {
-        self.scene.cell.observe(Observation::StepEnded(Box::new(end)));
+        self.scene.cell.observe(Observation::StepEnded(self.share(end)));
     }
 
     fn end_dropped(&mut self, code: &str, retryable: bool) -> (StepEnd, Verdict) {

@@ -460,7 +460,7 @@ fn degraded_result_ready_at_the_normal_cutoff_needs_no_signal() {
         left: None,
         over: None,
     };
-    record(&mut machine, at(1_500), Observation::StepEnded(Box::new(end)), &mut log);
+    record(&mut machine, at(1_500), Observation::StepEnded(Arc::new(end)), &mut log);
     record(&mut machine, at(1_500), Observation::Degraded { step }, &mut log);
     let verdict = Verdict::Success;
     record(&mut machine, at(1_500), Observation::ElementReturned { step, verdict }, &mut log);

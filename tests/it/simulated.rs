@@ -552,6 +552,6 @@ impl Simulation<'_> {
 
     fn note_step_end(&mut self, step: StepId, outcome: StepOutcome, code: Option<Code>) {
         let end = StepEnd { step, outcome, code, polls: 1, left: None, over: None };
-        self.observe(Observation::StepEnded(Box::new(end)));
+        self.observe(Observation::StepEnded(Arc::new(end)));
     }
 }

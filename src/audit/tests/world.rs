@@ -1,5 +1,6 @@
 //! Small workloads and logs, put together by hand.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::audit::{Audit, judge};
@@ -242,7 +243,7 @@ impl Course {
 
     pub fn step_ended(self, micros: u64, step: StepId, outcome: StepOutcome) -> Self {
         let end = StepEnd { step, outcome, code: None, polls: 1, left: None, over: None };
-        self.see(micros, Observation::StepEnded(Box::new(end)))
+        self.see(micros, Observation::StepEnded(Arc::new(end)))
     }
 
     /// The pipeline returns with this result.
