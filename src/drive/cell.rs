@@ -17,7 +17,7 @@ use futures_util::task::AtomicWaker;
 
 use crate::drive::control::{Alarm, Bell};
 use crate::drive::floor::Shared;
-use crate::drive::{Presence, record};
+use crate::drive::{Presence, record, task};
 use crate::engine::{Assignment, Delivery, Ticket};
 use crate::event::{
     Decision, DeliveryLog, Entry, Event, Observation, Opening, Settlement, StepEnd, StepId, Target,
@@ -356,12 +356,16 @@ impl Cell {
         }
         order.last = now;
         let mut orders = Orders::default();
+        let assignment = order.machine.assignment();
         for seen in seen {
             self.take(&mut order, now, seen, &mut orders);
         }
         if orders.next == Next::Return && !order.machine.is_overdue() {
             self.take(&mut order, now, Observation::PipelineReturned, &mut orders);
             orders.next = Next::Returned;
+        }
+        if orders.wake || order.machine.assignment() != assignment {
+            self.turn.fetch_add(1, Ordering::AcqRel);
         }
         let finished = order.machine.is_closed().then(|| {
             order.retired = true;
@@ -402,29 +406,22 @@ impl Cell {
             Decision::Return { .. } => orders.next = Next::Return,
             Decision::Signal { due, .. } | Decision::SignalDetached { due } => {
                 self.signal_at.store(due.nanos(), Ordering::Release);
-                self.turn.fetch_add(1, Ordering::AcqRel);
                 orders.wake = true;
             }
             Decision::Cut { .. } => {
-                self.turn.fetch_add(1, Ordering::AcqRel);
                 orders.cut = true;
                 orders.wake = true;
             }
             Decision::CutCallback { .. } | Decision::CutDisposal { .. } => {
                 self.cleanup_cut.fetch_max(*calls, Ordering::AcqRel);
-                self.turn.fetch_add(1, Ordering::AcqRel);
                 orders.wake = true;
             }
-            Decision::Call { .. } | Decision::Dispose { .. } => {
-                *calls += 1;
-                self.turn.fetch_add(1, Ordering::AcqRel);
-            }
+            Decision::Call { .. } | Decision::Dispose { .. } => *calls += 1,
             Decision::Settle { settlement, .. } => {
                 orders.settle = *settlement != Settlement::Released;
             }
             Decision::Freeze { .. } => {
                 self.cleanup_cut.store(ALL, Ordering::Release);
-                self.turn.fetch_add(1, Ordering::AcqRel);
                 orders.overdue = true;
                 orders.wake = true;
             }
@@ -467,8 +464,10 @@ impl Wake for Cell {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // The first to wake is the one whose worker the task now waits at.
-        if self.woken_at.load(Ordering::Acquire) == 0 {
+        // The first to wake is the one whose worker the task now waits at. A task that wakes itself
+        // waits for nobody who was there before.
+        let is_first = self.woken_at.load(Ordering::Acquire) == 0;
+        if is_first && !task::is_polled_here(self.ticket.id) {
             let by = Presence::here().map_or(0, |number| number + 1);
             self.woken_by.store(by, Ordering::Release);
             self.woken_at.store(self.shared.control.now().nanos().max(1), Ordering::Release);

@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::drive::cell::{Cell, Next};
+use crate::drive::cell::Cell;
 use crate::drive::control::{Bell, Control};
 use crate::drive::record;
-use crate::drive::task::DeliveryTask;
+use crate::drive::task::{self, Started};
 use crate::drive::watch::Watch;
 use crate::engine::{Admission, Delivery, Ticket};
 use crate::event::{
@@ -67,12 +67,6 @@ struct Slot {
     bell: Arc<Bell>,
 }
 
-/// A delivery that was admitted, and the first thing that its pipeline is to do.
-struct Started {
-    cell: Arc<Cell>,
-    first: Next,
-}
-
 impl Floor {
     /// All that have something open.
     fn live(&self) -> impl Iterator<Item = &Arc<Cell>> {
@@ -116,8 +110,10 @@ impl Shared {
 
     /// Admits whoever can be.
     pub(crate) fn admit(self: &Arc<Self>) {
-        while let Some(started) = self.admit_one(&mut self.lock()) {
-            self.start(started);
+        loop {
+            let admitted = self.admit_one(&mut self.lock());
+            let Some(started) = admitted else { return };
+            task::start(started, None);
         }
     }
 
@@ -155,7 +151,7 @@ impl Shared {
             self.changed.notify_all();
         }
         if let Some(started) = started {
-            self.start(started);
+            task::start(started, Some(id));
         }
     }
 
@@ -172,10 +168,6 @@ impl Shared {
         let first = cell.observe(Observation::Admitted { root: floor.root.map(Box::new) });
         self.progress.in_flight.store(floor.admission.in_flight().into(), Ordering::Relaxed);
         Some(Started { cell, first })
-    }
-
-    fn start(&self, Started { cell, first }: Started) {
-        drop(self.runtime.spawn(DeliveryTask::new(cell, first)));
     }
 
     /// The message comes again.

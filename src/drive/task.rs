@@ -4,6 +4,7 @@
 //! the task is to hold it asks of the machine whenever the cell's turn has moved on, before and after
 //! every poll, so a decision made while it was inside one is never missed.
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::drive::cell::{Cell, Next};
 use crate::engine::Assignment;
-use crate::event::{Observation, StepId, Verdict};
+use crate::event::{DeliveryId, Observation, StepId, Verdict};
 use crate::panics::contain;
 use crate::steps::{self, Element, Running, Scene};
 
@@ -21,19 +22,52 @@ enum Held {
     Nothing,
 }
 
-/// The task of one delivery.
+/// A delivery that was admitted, and the first thing that its pipeline is to do.
+pub(crate) struct Started {
+    pub cell: Arc<Cell>,
+    pub first: Next,
+}
+
+thread_local! {
+    /// The delivery whose task this worker polls.
+    static POLLED: std::cell::Cell<Option<DeliveryId>> = const { std::cell::Cell::new(None) };
+    /// The delivery that took the slot of the one that is polled.
+    static SUCCESSOR: RefCell<Option<Started>> = const { RefCell::new(None) };
+}
+
+/// Whether the calling worker is polling the task of that delivery.
+pub(crate) fn is_polled_here(delivery: DeliveryId) -> bool {
+    POLLED.get() == Some(delivery)
+}
+
+/// Gives an admitted delivery its task. When the one that left the slot is being polled here, its
+/// task is over with this poll and goes on with the new one: a spawn costs as much as all the rest.
+pub(crate) fn start(started: Started, left: Option<DeliveryId>) {
+    if left.is_some_and(is_polled_here) && SUCCESSOR.with_borrow(Option::is_none) {
+        SUCCESSOR.set(Some(started));
+    } else {
+        let runtime = started.cell.shared().runtime.clone();
+        drop(runtime.spawn(DeliveryTask::new(started)));
+    }
+}
+
+/// The task of one delivery, and then of the next in its slot.
 pub(crate) struct DeliveryTask {
     cell: Arc<Cell>,
     /// Wakes the task and remembers which worker did.
     waker: Waker,
     held: Held,
+    /// The cell's turn when it was last asked what to hold, and its answer.
+    told: (u32, Assignment),
 }
 
 impl DeliveryTask {
-    /// The task of an admitted delivery whose course begins with `first`.
-    pub(crate) fn new(cell: Arc<Cell>, first: Next) -> Self {
+    fn new(Started { cell, first }: Started) -> Self {
         let pipeline = Pipeline { scene: Scene::course(Arc::clone(&cell)), next: first, at: None };
-        Self { waker: Waker::from(Arc::clone(&cell)), cell, held: Held::Pipeline(pipeline) }
+        let waker = Waker::from(Arc::clone(&cell));
+        // No turn has this number: the first poll asks.
+        let told = (u32::MAX, Assignment::Nothing);
+        Self { waker, cell, held: Held::Pipeline(pipeline), told }
     }
 
     fn drop_frame(&mut self) {
@@ -55,11 +89,32 @@ impl Future for DeliveryTask {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let task = self.get_mut();
+        POLLED.set(Some(task.cell.ticket().id));
+        let polled = task.poll_delivery(context);
+        POLLED.set(None);
+        let Some(successor) = SUCCESSOR.take() else { return polled };
+        if polled.is_pending() {
+            start(successor, None);
+            return Poll::Pending;
+        }
+        // Its turn comes as that of any new task: behind those that wait for the worker.
+        *task = Self::new(successor);
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl DeliveryTask {
+    /// Goes on with its delivery; ready when that needs no task any more.
+    fn poll_delivery(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let task = self;
         task.cell.register(context.waker());
         loop {
             let turn = task.cell.turn();
-            let assignment = task.cell.assignment();
-            match (&mut task.held, assignment) {
+            if task.told.0 != turn {
+                task.told = (turn, task.cell.assignment());
+            }
+            match (&mut task.held, task.told.1) {
                 (Held::Pipeline(pipeline), Assignment::Pipeline) => {
                     match pipeline.poll(&mut Context::from_waker(&task.waker)) {
                         Poll::Ready(Course::Over) => {
