@@ -108,15 +108,31 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// The cell of a delivery that takes a slot with that bell.
+    /// The cell of a delivery that takes a slot with that bell, in the memory of one that is over if
+    /// nobody holds on to that any more.
     pub(crate) fn new(
         ticket: Ticket,
         shared: Arc<Shared>,
         slot: u32,
-        bell: Arc<Bell>,
+        bell: &Arc<Bell>,
+        spare: Option<Arc<Self>>,
     ) -> Arc<Self> {
+        let fresh = Self::fresh(ticket, shared, slot, bell);
+        let mut spare = spare;
+        let cell = match spare.as_mut().and_then(Arc::get_mut) {
+            Some(over) => {
+                *over = fresh;
+                spare.expect("it was just written to")
+            }
+            None => Arc::new(fresh),
+        };
+        bell.give_to(Arc::downgrade(&cell));
+        cell
+    }
+
+    fn fresh(ticket: Ticket, shared: Arc<Shared>, slot: u32, bell: &Arc<Bell>) -> Self {
         let machine = Delivery::new(Arc::clone(&shared.plan), ticket.attempt);
-        let cell = Arc::new(Self {
+        Self {
             ticket,
             slot,
             shared,
@@ -124,7 +140,7 @@ impl Cell {
                 machine,
                 log: Room::take(),
                 last: Moment::START,
-                bell: Arc::clone(&bell),
+                bell: Arc::clone(bell),
                 openings: 0,
                 open: Vec::new(),
                 calls: 0,
@@ -137,9 +153,7 @@ impl Cell {
             woken_at: AtomicU64::new(0),
             woken_by: AtomicU32::new(0),
             turn: AtomicU32::new(0),
-        });
-        bell.give_to(Arc::downgrade(&cell));
-        cell
+        }
     }
 
     /// The slot that it took.

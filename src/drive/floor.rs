@@ -64,6 +64,8 @@ fn plain_end(step: StepId) -> Arc<StepEnd> {
 /// A place for one delivery at a time.
 struct Slot {
     cell: Option<Arc<Cell>>,
+    /// The cell before: its memory is used again when its task has let go of it.
+    spare: Option<Arc<Cell>>,
     bell: Arc<Bell>,
 }
 
@@ -129,7 +131,7 @@ impl Shared {
         floor.log.deliveries.extend(log);
         let id = cell.ticket().id;
         let mut started = None;
-        let held = if frees_slot {
+        let left = if frees_slot {
             let held = floor.slots[cell.slot() as usize].cell.take();
             floor.free.push(cell.slot());
             floor.admission.free_slot();
@@ -139,14 +141,14 @@ impl Shared {
             if !cell.is_retired() {
                 floor.lingering.insert(id, Arc::clone(cell));
             }
-            held
+            std::mem::replace(&mut floor.slots[cell.slot() as usize].spare, held)
         } else {
             floor.lingering.remove(&id)
         };
         let is_over = floor.admission.is_over();
         drop(floor);
         // Frees memory, which need not be done inside the lock.
-        drop(held);
+        drop(left);
         if is_over {
             self.changed.notify_all();
         }
@@ -158,11 +160,12 @@ impl Shared {
     fn admit_one(self: &Arc<Self>, floor: &mut Floor) -> Option<Started> {
         let ticket = floor.admission.admit()?;
         let number = floor.free.pop().unwrap_or_else(|| {
-            floor.slots.push(Slot { cell: None, bell: Bell::new() });
+            floor.slots.push(Slot { cell: None, spare: None, bell: Bell::new() });
             floor.slots.len() as u32 - 1
         });
         let slot = &mut floor.slots[number as usize];
-        let cell = Cell::new(ticket, Arc::clone(self), number, Arc::clone(&slot.bell));
+        let spare = slot.spare.take();
+        let cell = Cell::new(ticket, Arc::clone(self), number, &slot.bell, spare);
         slot.cell = Some(Arc::clone(&cell));
         // Under the lock, so that a root is either seen here or published to the cell.
         let first = cell.observe(Observation::Admitted { root: floor.root.map(Box::new) });
