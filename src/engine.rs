@@ -9,6 +9,8 @@
 mod admission;
 mod course;
 mod delivery;
+mod record;
 
 pub use admission::{Admission, Ticket};
 pub use delivery::{Assignment, Delivery};
+pub use record::record;

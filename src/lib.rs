@@ -21,6 +21,7 @@
 //! - [`audit`]: the plan and the log to verdicts, by its own reading of the rules.
 //! - [`advice`]: one true sentence for each gap.
 //! - [`report`]: the one value that is shown, stored and compared; [`expect`] holds it against `[expect]`.
+//! - [`replay`]: a recorded log against a fresh engine.
 //! - [`render`]: a report as text or JSON.
 //! - [`progress`]: counters that a driver moves.
 //!
@@ -58,6 +59,7 @@ pub mod panics;
 pub mod plan;
 pub mod progress;
 pub mod render;
+pub mod replay;
 pub mod report;
 pub mod settle;
 mod steps;

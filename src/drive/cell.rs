@@ -17,8 +17,8 @@ use futures_util::task::AtomicWaker;
 
 use crate::drive::control::{Alarm, Bell};
 use crate::drive::floor::Shared;
-use crate::drive::{Presence, record, task};
-use crate::engine::{Assignment, Delivery, Ticket};
+use crate::drive::{Presence, task};
+use crate::engine::{Assignment, Delivery, Ticket, record};
 use crate::event::{
     Decision, DeliveryLog, Entry, Event, Observation, Opening, Settlement, StepEnd, StepId, Target,
     ThreadName, Verdict,

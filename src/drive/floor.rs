@@ -10,10 +10,9 @@ use std::time::Duration;
 
 use crate::drive::cell::Cell;
 use crate::drive::control::{Bell, Control};
-use crate::drive::record;
 use crate::drive::task::{self, Started};
 use crate::drive::watch::Watch;
-use crate::engine::{Admission, Delivery, Ticket};
+use crate::engine::{Admission, Delivery, Ticket, record};
 use crate::event::{
     DeliveryId, DeliveryLog, EventLog, Initiator, Observation, RunEntry, RunEvent, StepEnd, StepId,
     StepOutcome,

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadline_run::drive::record;
+use deadline_run::engine::record;
 use deadline_run::engine::{Admission, Assignment, Delivery};
 use deadline_run::event::{DeliveryId, Observation, StepEnd, StepId, StepOutcome, Verdict};
 use deadline_run::obligation::Obligation;

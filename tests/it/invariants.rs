@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use deadline_run::drive::record;
 use deadline_run::engine::Delivery;
+use deadline_run::engine::record;
 use deadline_run::event::{Decision, Entry, Event, Observation, Settlement, StepId, Verdict};
 use deadline_run::timeline::{Moment, Reason, Root, Signal};
 

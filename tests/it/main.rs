@@ -6,6 +6,7 @@ mod engine;
 mod invariants;
 mod layers;
 mod readme;
+mod replay;
 mod simulated;
 mod small_worlds;
 mod trace;

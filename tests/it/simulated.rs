@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadline_run::drive::record;
+use deadline_run::engine::record;
 use deadline_run::engine::{Assignment, Delivery};
 use deadline_run::event::{
     Code, Decision, Entry, Event, Observation, Opening, Settlement, StepEnd, StepId, StepOutcome,
