@@ -103,6 +103,7 @@ impl World {
             handler: Vec::new(),
             dispose: None,
             expect: None,
+            lines: Default::default(),
         };
         Self { workload, log: EventLog::default() }
     }
