@@ -18,6 +18,10 @@ pub(super) fn find(page: &Page<'_>) -> Vec<Finding> {
     for id in page.ids() {
         let step = page.workload.step(id);
         let reach = page.reaches.of(id);
+        // Nothing of the course starts when the window has ended (X5).
+        if !step.stage.is_cleanup() && reach.start.least > page.instants.window_end {
+            continue;
+        }
         let span = Span::of(page, id, reach);
         let gaps = [
             cannot_be_cut(page, id, step, reach, span),

@@ -77,7 +77,13 @@ impl<'a> Reaches<'a> {
         let mut taken = Extent::default();
         let mut may_be_over = false;
         for id in steps {
-            let mut next = self.place(*id, start.then(taken), place);
+            let begun = start.then(taken);
+            let mut next = self.place(*id, begun, place);
+            // What looks at the signal can end then.
+            if place.is_course && heeds_the_signal(self.workload, *id) {
+                let until_signal = self.instants.normal_cutoff.saturating_sub(begun.least);
+                next.least = next.least.min(until_signal);
+            }
             // Behind a step that may fail, nothing is sure to take any time at all.
             if may_be_over {
                 next.least = Duration::ZERO;
