@@ -11,7 +11,7 @@ use super::reach::{
 use super::{Finding, FindingKind, Page, takes};
 use crate::event::StepId;
 use crate::report::words::{count, exact};
-use crate::workload::{CpuPlace, OnSignal, Pool, Step, Wait, Work};
+use crate::workload::{BlockingOp, CpuPlace, OnSignal, Pool, Step, Wait, Work};
 
 /// Less than a timer, a wake-up and a poll together take on a busy machine.
 const POLL_WORTH: Duration = Duration::from_millis(1);
@@ -30,12 +30,15 @@ pub(super) fn find(page: &Page<'_>) -> Vec<Finding> {
     for id in page.ids() {
         let step = page.workload.step(id);
         let reach = page.reaches.of(id);
+        findings.extend(never_drawn(page, id, step));
+        if !reach.can_run {
+            continue;
+        }
         findings.extend(timeout_never_fires(page, id, step, reach));
         findings.extend(poll_budget_never_used(page, id, step));
         findings.extend(wind_down_too_long(page, id, step, reach));
         findings.extend(looks_too_rarely(page, id, step, reach));
         findings.extend(callback_over_share(page, id, step, reach));
-        findings.extend(never_drawn(page, id, step));
         findings.extend(no_effect(page, id, step));
     }
     findings
@@ -150,7 +153,7 @@ pub(super) fn always_interrupted(page: &Page<'_>) -> impl Iterator<Item = (Findi
         let own = page.reaches.of(id).awaited.least;
         let end = elapsed.saturating_add(own);
         let heeds = heeds_the_signal(page.workload, id);
-        if !step.detach && !heeds && end > instants.window_end {
+        if page.reaches.of(id).can_run && !step.detach && !heeds && end > instants.window_end {
             let is_for_all = step.share >= 1.0;
             let before = match elapsed.is_zero() {
                 true => String::new(),
@@ -223,8 +226,6 @@ fn timeout_never_fires(page: &Page<'_>, id: StepId, step: &Step, reach: Reach) -
     let instants = page.instants;
     let is_bound_to_cutoff = !reach.is_detached && !step.stage.is_cleanup();
     let due = reach.start.least.saturating_add(timeout);
-    let cannot_wait = !(matches!(step.work, Work::Blocking { pool: Pool::Shared, .. })
-        && most_threads(page) > page.workload.runtime.blocking_threads as u64);
     let (why, mend) = if step.detach && is_threaded(&step.work) {
         (
             String::from("nobody awaits the thread, so there is nothing to time out"),
@@ -249,7 +250,7 @@ fn timeout_never_fires(page: &Page<'_>, id: StepId, step: &Step, reach: Reach) -
                 exact(instants.normal_cutoff.saturating_sub(reach.start.least))
             ),
         )
-    } else if cannot_wait && timeout > reach.work.most {
+    } else if takes_no_longer_than_written(page, step, reach) && timeout > reach.work.most {
         (
             format!("the step's own work {}", takes(reach.work)),
             String::from("use a shorter one, or let the work take longer"),
@@ -259,6 +260,26 @@ fn timeout_never_fires(page: &Page<'_>, id: StepId, step: &Step, reach: Reach) -
     };
     let words = [format!("has a timeout of {} that never fires", exact(timeout)), why, mend];
     Some(page.of_step(FindingKind::TimeoutNeverFires, id, words))
+}
+
+/// Whether the work is over by the wall clock when the file says so, however busy the machine is.
+fn takes_no_longer_than_written(page: &Page<'_>, step: &Step, reach: Reach) -> bool {
+    match &step.work {
+        // What is ready in the poll in which its timeout is noticed counts (P2).
+        Work::Sleep { .. } => true,
+        // Detached, it can still be winding down when its timeout fires.
+        Work::Cooperative { .. } => !reach.is_detached,
+        Work::Blocking { op, pool, .. } => {
+            let may_queue = *pool == Pool::Shared
+                && most_threads(page) > page.workload.runtime.blocking_threads as u64;
+            *op != BlockingOp::Fsync && !may_queue
+        }
+        Work::Cpu { .. }
+        | Work::Polls { .. }
+        | Work::Sequence { .. }
+        | Work::Parallel { .. }
+        | Work::Choice { .. } => false,
+    }
 }
 
 fn poll_budget_never_used(page: &Page<'_>, id: StepId, step: &Step) -> Option<Finding> {

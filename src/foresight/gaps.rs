@@ -19,7 +19,8 @@ pub(super) fn find(page: &Page<'_>) -> Vec<Finding> {
         let step = page.workload.step(id);
         let reach = page.reaches.of(id);
         // Nothing of the course starts when the window has ended (X5).
-        if !step.stage.is_cleanup() && reach.start.least > page.instants.window_end {
+        let is_too_late = !step.stage.is_cleanup() && reach.start.least > page.instants.window_end;
+        if is_too_late || !reach.can_run {
             continue;
         }
         let span = Span::of(page, id, reach);

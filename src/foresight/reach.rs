@@ -45,6 +45,8 @@ pub(super) struct Reach {
     pub(super) awaited: Extent,
     /// Whether it, or something that it is inside of, is started and not awaited.
     pub(super) is_detached: bool,
+    /// Whether any delivery can come to run it: no share or weight of 0 keeps it from that.
+    pub(super) can_run: bool,
 }
 
 /// The reach of every step.
@@ -103,10 +105,11 @@ impl<'a> Reaches<'a> {
             start.most = start.most.min(self.instants.window_end);
             place.is_detached = true;
         }
+        place.can_run &= step.share > 0.0;
         let work = self.work(step, start, place);
         let awaited = self.awaited(step, work, start, place);
         self.reaches[id.0 as usize] =
-            Reach { start, work, awaited, is_detached: place.is_detached };
+            Reach { start, work, awaited, is_detached: place.is_detached, can_run: place.can_run };
         match (step.detach, step.share < 1.0) {
             (true, _) => Extent::default(),
             (false, true) => Extent { least: Duration::ZERO, ..awaited },
@@ -124,8 +127,14 @@ impl<'a> Reaches<'a> {
             Work::Sequence { steps } => self.in_sequence(steps, start, place),
             Work::Parallel { steps, wait } => self.in_parallel(steps, *wait, start, place),
             Work::Choice { steps, weights } => {
-                let branches: Vec<Extent> =
-                    steps.iter().map(|id| self.place(*id, start, place)).collect();
+                let branches: Vec<Extent> = steps
+                    .iter()
+                    .zip(weights)
+                    .map(|(id, weight)| {
+                        let can_run = place.can_run && *weight > 0.0;
+                        self.place(*id, start, Place { can_run, ..place })
+                    })
+                    .collect();
                 let possible = branches.iter().zip(weights).filter(|(_, weight)| **weight > 0.0);
                 let possible: Vec<Extent> = possible.map(|(branch, _)| *branch).collect();
                 Extent { least: shortest(&possible).least, most: longest(&possible).most }
@@ -180,11 +189,12 @@ impl<'a> Reaches<'a> {
 struct Place {
     is_course: bool,
     is_detached: bool,
+    can_run: bool,
 }
 
 impl Place {
-    const COURSE: Self = Self { is_course: true, is_detached: false };
-    const CLEANUP: Self = Self { is_course: false, is_detached: false };
+    const COURSE: Self = Self { is_course: true, is_detached: false, can_run: true };
+    const CLEANUP: Self = Self { is_course: false, is_detached: false, can_run: true };
 }
 
 /// The steps of the normal course, in order: ways in, the stages, ways out.
