@@ -10,6 +10,7 @@ use self::args::{Asked, Parsed};
 use self::output::Outlets;
 
 mod args;
+mod check;
 pub mod exit;
 pub mod output;
 mod progress;
@@ -20,6 +21,7 @@ pub fn main(outlets: &Outlets, signals: &Signals) -> u8 {
     let words: Vec<OsString> = std::env::args_os().collect();
     match args::parse(&words, Path::exists, output::wants_color(&outlets.stderr)) {
         Parsed::Run(args) => run::run(&args, outlets, signals),
+        Parsed::Check(args) => check::check(&args, outlets),
         Parsed::Asked(Asked { text }) => match outlets.stdout.write(text.as_bytes()) {
             Ok(()) | Err(output::Fault::Closed) => exit::OK,
             Err(fault) => {

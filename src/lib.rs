@@ -17,6 +17,7 @@
 //! - [`duration`]: durations as people write them.
 //! - [`workload`]: what the user wrote, checked; its faults; its seeded draws.
 //! - [`plan`]: the workload as the engine and the audit see it.
+//! - [`foresight`]: what a plan tells before anything is run.
 //! - [`engine`]: the phase machines.
 //! - [`audit`]: the plan and the log to verdicts, by its own reading of the rules.
 //! - [`advice`]: one true sentence for each gap.
@@ -54,6 +55,7 @@ pub mod duration;
 pub mod engine;
 pub mod event;
 pub mod expect;
+pub mod foresight;
 pub mod obligation;
 pub mod panics;
 pub mod plan;

@@ -1,9 +1,10 @@
-//! Turns a [`Report`](crate::report::Report) into bytes.
+//! Turns a [`Report`](crate::report::Report), or a [`Foresight`](crate::foresight::Foresight), into bytes.
 //!
 //! Pure: width and colour are passed in, nothing is printed, and no renderer computes what another
 //! one would need.
 
 pub mod json;
+pub mod plan;
 pub mod text;
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod settings;
 pub mod tree;
 mod walk;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -58,6 +59,9 @@ pub struct Workload {
     pub dispose: Option<StepId>,
     /// `[expect]`; `None` when the workload is no test.
     pub expect: Option<Expect>,
+    /// The lines of the keys outside steps that were written, by dotted name (`budget.total`,
+    /// `expect.codes.BUSY`, `expect.gap.1`); 0 if `--set` brought one.
+    pub lines: BTreeMap<String, u32>,
 }
 
 impl Workload {

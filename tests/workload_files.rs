@@ -1,5 +1,6 @@
 //! Workload files that must be refused, and how; and what those that are sound become.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -938,7 +939,12 @@ fn a_full_file_becomes_the_workload_it_says() {
     let digest = workload.sha256.clone();
     assert_eq!(
         workload_without_steps(workload.profile, digest),
-        Workload { steps: Vec::new(), expect: None, ..check_accepted(FULL, &[]) }
+        Workload {
+            steps: Vec::new(),
+            expect: None,
+            lines: BTreeMap::new(),
+            ..check_accepted(FULL, &[])
+        }
     );
     assert_eq!(
         workload.middleware,
@@ -986,6 +992,7 @@ fn workload_without_steps(profile: Profile, sha256: String) -> Workload {
         handler: vec![StepId(3), StepId(4)],
         dispose: Some(StepId(9)),
         expect: None,
+        lines: BTreeMap::new(),
     }
 }
 
@@ -1017,12 +1024,27 @@ fn a_handler_alone_gets_the_defaults() {
             handler: vec![StepId(0)],
             dispose: None,
             expect: None,
+            lines: BTreeMap::new(),
         }
     );
     let custom =
         |table: &str| check_accepted(&format!("profile = 'custom'\n{table}{HANDLER}"), &[]);
     assert_eq!(custom("").settlement, None);
     assert_eq!(custom("[settlement]").settlement, workload.settlement);
+}
+
+#[test]
+fn keys_outside_steps_know_their_lines() {
+    let text =
+        "[budget]\ntotal = '2s'\n[expect]\ncodes.BUSY = 0\n[[expect.gap]]\nkind = 'thread'\n";
+    let workload = check_accepted(&format!("{text}{HANDLER}"), &["load.deliveries=3"]);
+    let lines = [
+        ("budget.total", 2),
+        ("expect.codes.BUSY", 4),
+        ("expect.gap.1", 5),
+        ("load.deliveries", 0),
+    ];
+    assert_eq!(workload.lines, lines.map(|(key, line)| (key.to_owned(), line)).into());
 }
 
 #[test]

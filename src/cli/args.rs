@@ -10,9 +10,15 @@ use clap::{ArgAction, Parser, ValueEnum};
 use deadline_run::duration;
 use deadline_run::report::Listed;
 
+mod check;
+
+pub use self::check::CheckArgs;
+
 /// The commands that are planned and not there yet.
-const COMMANDS: [&str; 10] =
-    ["check", "audit", "compare", "sweep", "diff", "show", "init", "schema", "completions", "man"];
+const PLANNED_COMMANDS: [&str; 9] =
+    ["audit", "compare", "sweep", "diff", "show", "init", "schema", "completions", "man"];
+/// The commands that are there.
+const COMMANDS: [&str; 1] = ["check"];
 /// The report formats that are planned and not there yet.
 const PLANNED_FORMATS: [&str; 4] = ["junit", "markdown", "html", "trace"];
 
@@ -26,6 +32,8 @@ Examples:
       try other settings without touching the file
   deadline-run *.toml --report json=reports/{name}.json
       run each, one after the other
+  deadline-run check orders.toml
+      run nothing: show its deadlines, what cannot be proven, and what is likely not meant
 
 Exit status:
   0  everything succeeded with evidence, or every expectation in [expect] holds
@@ -84,9 +92,13 @@ pub struct Args {
 impl Args {
     /// All settings to replace, in the order in which they count.
     pub fn settings(&self) -> Vec<String> {
-        let seed = self.seed.map(|seed| format!("load.seed={seed}"));
-        self.set.iter().cloned().chain(seed).collect()
+        settings(&self.set, self.seed)
     }
+}
+
+fn settings(set: &[String], seed: Option<u64>) -> Vec<String> {
+    let seed = seed.map(|seed| format!("load.seed={seed}"));
+    set.iter().cloned().chain(seed).collect()
 }
 
 /// One `--report`.
@@ -137,6 +149,7 @@ pub enum When {
 #[derive(Debug)]
 pub enum Parsed {
     Run(Args),
+    Check(CheckArgs),
     /// Help or the version, for stdout.
     Asked(Asked),
     /// Why not, for stderr; exit status 2.
@@ -153,7 +166,10 @@ pub struct Asked {
 pub fn parse(words: &[OsString], exists: fn(&Path) -> bool, color: bool) -> Parsed {
     let first = words.get(1).and_then(|word| word.to_str()).unwrap_or_default();
     if !exists(Path::new(first)) {
-        if COMMANDS.contains(&first) {
+        if first == "check" {
+            return check::parse(words, exists, color);
+        }
+        if PLANNED_COMMANDS.contains(&first) {
             return refuse(&format!("the command `{first}` is not supported by this version yet"));
         }
         if first == "help" {
@@ -162,20 +178,23 @@ pub fn parse(words: &[OsString], exists: fn(&Path) -> bool, color: bool) -> Pars
     }
     let args = match Args::try_parse_from(words) {
         Ok(args) => args,
-        Err(error) => {
-            let text = match color && error.use_stderr() {
-                true => error.render().ansi().to_string(),
-                false => error.render().to_string(),
-            };
-            return match error.use_stderr() {
-                true => Parsed::Refused(text),
-                false => Parsed::Asked(Asked { text }),
-            };
-        }
+        Err(error) => return answer(&error, color),
     };
-    match fault(&args, exists) {
+    match fault(&args.workloads, &args.reports, exists) {
         Some(fault) => refuse(&fault),
         None => Parsed::Run(args),
+    }
+}
+
+/// What clap says instead of arguments: a refusal, or the help that was asked for.
+fn answer(error: &clap::Error, color: bool) -> Parsed {
+    let text = match color && error.use_stderr() {
+        true => error.render().ansi().to_string(),
+        false => error.render().to_string(),
+    };
+    match error.use_stderr() {
+        true => Parsed::Refused(text),
+        false => Parsed::Asked(Asked { text }),
     }
 }
 
@@ -184,30 +203,36 @@ fn refuse(message: &str) -> Parsed {
 }
 
 /// What clap cannot see: how the arguments go together.
-fn fault(args: &Args, exists: fn(&Path) -> bool) -> Option<String> {
-    for workload in &args.workloads {
+fn fault(
+    workloads: &[PathBuf],
+    reports: &[ReportArg],
+    exists: fn(&Path) -> bool,
+) -> Option<String> {
+    for workload in workloads {
         let word = workload.to_string_lossy();
         if exists(workload) || word.contains(['.', '/', '\\']) {
             continue;
         }
         if let Some(command) = near(&word) {
+            let planned = match COMMANDS.contains(&command) {
+                true => "",
+                false => ", and is not supported by this version yet",
+            };
             return Some(format!(
-                "there is no file `{word}`; the command `{command}` is near to it, and is not \
-                 supported by this version yet"
+                "there is no file `{word}`; the command `{command}` is near to it{planned}"
             ));
         }
     }
-    let stdout: Vec<_> = args.reports.iter().filter(|report| report.file.is_none()).collect();
+    let stdout: Vec<_> = reports.iter().filter(|report| report.file.is_none()).collect();
     if stdout.len() > 1 {
         return Some("two reports cannot both go to stdout; give one of them a FILE".into());
     }
-    let files: Vec<&str> =
-        args.reports.iter().filter_map(|report| report.file.as_deref()).collect();
+    let files: Vec<&str> = reports.iter().filter_map(|report| report.file.as_deref()).collect();
     for (place, file) in files.iter().enumerate() {
         if files[..place].contains(file) {
             return Some(format!("two reports cannot both go to `{file}`"));
         }
-        if args.workloads.len() > 1 && !file.contains("{name}") {
+        if workloads.len() > 1 && !file.contains("{name}") {
             return Some(format!(
                 "with several workloads each report needs a file of its own: `{file}` has no \
                  {{name}} in it"
@@ -221,6 +246,7 @@ fn fault(args: &Args, exists: fn(&Path) -> bool) -> Option<String> {
 fn near(word: &str) -> Option<&'static str> {
     let (command, distance) = COMMANDS
         .iter()
+        .chain(&PLANNED_COMMANDS)
         .map(|command| (*command, strsim::damerau_levenshtein(word, command)))
         .min_by_key(|(_, distance)| *distance)?;
     (distance <= if command.len() > 4 { 2 } else { 1 }).then_some(command)
@@ -288,9 +314,10 @@ mod tests {
     }
 
     #[test]
-    fn clap_finds_no_fault_in_the_definition() {
+    fn clap_finds_no_fault_in_the_definitions() {
         use clap::CommandFactory;
         Args::command().debug_assert();
+        CheckArgs::command().debug_assert();
     }
 
     #[test]
@@ -306,7 +333,9 @@ mod tests {
     #[test]
     fn refusals_say_what_would_be_right() {
         let cases = [
-            ("check a.toml", "`check` is not supported by this version yet"),
+            ("check", "required arguments were not provided"),
+            ("check a.toml --verbose", "unexpected argument '--verbose'"),
+            ("check a.toml b.toml --report json=x.json", "no {name} in it"),
             ("audit --after 5s -- sh", "`audit` is not supported by this version yet"),
             ("chekc a.toml", "no file `chekc`; the command `check` is near"),
             ("a.toml --report html=x.html", "html is not supported by this version yet"),
@@ -328,6 +357,14 @@ mod tests {
     }
 
     #[test]
+    fn checks_take_settings_like_runs() {
+        let Parsed::Check(args) = parsed("check a.toml --seed 9 --set budget.total=2s") else {
+            panic!("it is a check");
+        };
+        assert_eq!(args.settings(), ["budget.total=2s", "load.seed=9"]);
+    }
+
+    #[test]
     fn a_file_may_be_named_like_a_command() {
         assert_eq!(args("sweep").workloads, [PathBuf::from("sweep")]);
     }
@@ -345,7 +382,7 @@ mod tests {
 
     #[test]
     fn help_is_asked_for_and_not_a_fault() {
-        for line in ["--help", "help", "--version"] {
+        for line in ["--help", "help", "--version", "check --help"] {
             assert!(matches!(parsed(line), Parsed::Asked(_)), "{line}");
         }
     }

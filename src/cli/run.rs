@@ -18,13 +18,13 @@ use deadline_run::report::words::count;
 use deadline_run::report::{Clock, Report, RunFacts, Verdict, VerdictWord};
 use deadline_run::workload::{Workload, file};
 
-use super::args::{Args, Format, When};
+use super::args::{Args, Format, ReportArg, When};
 use super::exit;
 use super::output::{Fault, Outlet, Outlets, Target, wants_color};
 use super::progress::{Style, Watch};
 
 /// The width of a page that no terminal sets.
-const PAGE: u16 = 100;
+pub(super) const PAGE: u16 = 100;
 
 /// Runs what the command line names; returns the exit status.
 pub fn run(args: &Args, outlets: &Outlets, signals: &Signals) -> u8 {
@@ -92,7 +92,7 @@ fn prepare(args: &Args, outlets: &Outlets) -> Option<Vec<Job>> {
     let mut taken = HashSet::new();
     let mut jobs = Vec::new();
     for workload in workloads {
-        match files(args, &workload, &mut taken) {
+        match files(&args.reports, &args.workloads, &workload, &mut taken) {
             Ok(files) => jobs.push(Job { workload: Arc::new(workload), files }),
             Err(message) => {
                 outlets.complain(&message);
@@ -120,13 +120,14 @@ fn end_without_report(args: &Args, outlets: &Outlets, verdict: &Verdict, status:
 }
 
 /// The report files of one workload, `{name}` filled in.
-fn files(
-    args: &Args,
+pub(super) fn files(
+    reports: &[ReportArg],
+    workloads: &[PathBuf],
     workload: &Workload,
     taken: &mut HashSet<PathBuf>,
 ) -> Result<Vec<(Format, Target)>, String> {
     let mut files = Vec::new();
-    for report in &args.reports {
+    for report in reports {
         let Some(pattern) = &report.file else { continue };
         let path = PathBuf::from(pattern.replace("{name}", &file_name(&workload.name)));
         let target = Target::find(&path).map_err(|fault| fault.to_string())?;
@@ -136,7 +137,7 @@ fn files(
                 path.display()
             ));
         }
-        if args.workloads.iter().any(|workload| target.is(workload)) {
+        if workloads.iter().any(|workload| target.is(workload)) {
             return Err(format!("report {} would overwrite a workload", path.display()));
         }
         files.push((report.format, target));
@@ -267,7 +268,7 @@ fn color(args: &Args, outlets: &Outlets) -> Color {
     if is_colored(args.color, &outlets.stdout) { Color::Ansi } else { Color::Plain }
 }
 
-fn is_colored(when: When, outlet: &Outlet) -> bool {
+pub(super) fn is_colored(when: When, outlet: &Outlet) -> bool {
     match when {
         When::Always => true,
         When::Never => false,

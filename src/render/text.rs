@@ -19,9 +19,9 @@ use crate::report::{
 /// So many groups of gaps, and so many deliveries, are shown at most.
 const MOST_SHOWN: usize = 50;
 /// Narrower than this a table is one letter a line.
-const NARROWEST: u16 = 60;
+pub(super) const NARROWEST: u16 = 60;
 /// Wider than this a line is hard to follow.
-const WIDEST: u16 = 160;
+pub(super) const WIDEST: u16 = 160;
 
 /// What a table says where there is nothing to say.
 const NO_VALUE: &str = "-";
@@ -83,7 +83,7 @@ pub fn printable(text: &str) -> String {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Tone {
+pub(super) enum Tone {
     Good,
     Bad,
     Open,
@@ -102,7 +102,7 @@ fn tone(word: VerdictWord) -> Tone {
     }
 }
 
-fn paint(text: &str, tone: Tone, color: Color) -> String {
+pub(super) fn paint(text: &str, tone: Tone, color: Color) -> String {
     let code = match tone {
         Tone::Good => "1;32",
         Tone::Bad => "1;31",
@@ -592,7 +592,7 @@ fn delivery_row(delivery: &Delivery) -> [String; 7] {
 }
 
 /// Breaks `text` at spaces into lines of at most `room` letters; a longer word has its own line.
-fn wrap(text: &str, room: usize) -> Vec<String> {
+pub(super) fn wrap(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let line = lines.last_mut().expect("there is always a last line");

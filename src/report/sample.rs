@@ -64,6 +64,7 @@ pub(crate) fn workload() -> Workload {
         handler: vec![StepId(1), StepId(2)],
         dispose: Some(StepId(3)),
         expect: None,
+        lines: Default::default(),
     }
 }
 

@@ -97,6 +97,7 @@ impl Check {
         let settlement = self.settlement(root, profile);
         let course = self.course(root);
         let expect = root.table("expect").map(|given| self.expect(given));
+        let lines = self.lines.of_keys(root);
         let stem = origin.path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         Workload {
             name: root.text("name").map(str::to_owned).or(stem).unwrap_or_default(),
@@ -117,6 +118,7 @@ impl Check {
             handler: course.handler,
             dispose: course.dispose,
             expect,
+            lines,
         }
     }
 
@@ -804,6 +806,33 @@ impl Lines {
             }
             Place::Whole | Place::Set(..) => 0,
         }
+    }
+
+    /// The lines of what was written in the tables that hold no steps.
+    fn of_keys(&self, root: &Given) -> BTreeMap<String, u32> {
+        let mut lines = BTreeMap::new();
+        for table in ["budget", "runtime", "load", "settlement", "expect"] {
+            let Some(given) = root.table(table) else { continue };
+            for (name, item) in given.all_written() {
+                let key = format!("{table}.{name}");
+                match &item.value {
+                    Value::Map(items) => {
+                        lines.extend(items.iter().map(|(name, item)| {
+                            (format!("{key}.{name}"), self.of(&item.key_place))
+                        }))
+                    }
+                    Value::Tables(tables) => {
+                        lines.extend((1..).zip(tables).map(|(number, table)| {
+                            (format!("{key}.{number}"), self.of(&table.place))
+                        }))
+                    }
+                    _ => {
+                        lines.insert(key, self.of(&item.key_place));
+                    }
+                }
+            }
+        }
+        lines
     }
 
     fn describe(&self, place: &Place) -> String {

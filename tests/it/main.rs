@@ -1,6 +1,7 @@
 //! The tests that span modules, as one binary.
 
 mod cases;
+mod check;
 mod cli;
 mod engine;
 mod invariants;

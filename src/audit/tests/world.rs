@@ -104,6 +104,7 @@ impl World {
             handler: Vec::new(),
             dispose: None,
             expect: None,
+            lines: Default::default(),
         };
         Self { workload, log: EventLog::default() }
     }
