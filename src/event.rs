@@ -4,6 +4,7 @@
 //! number: moments tie, order does not. Observations come from drivers, decisions from the engine;
 //! feeding the observations of a log to a fresh engine gives the same decisions again.
 
+use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +39,12 @@ pub struct Code(Arc<Box<str>>);
 impl From<&str> for Code {
     fn from(word: &str) -> Self {
         Self(Arc::new(word.into()))
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self)
     }
 }
 
