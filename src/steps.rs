@@ -4,11 +4,13 @@
 //! it in a [`frame`], and gives its verdict. One file per kind of work. A step says what it did by
 //! observations to its delivery's cell; it decides nothing about deadlines.
 
+mod block;
 mod blocking;
 mod compose;
 mod conclude;
 mod cooperative;
 mod cpu;
+mod destructor;
 mod frame;
 mod polls;
 

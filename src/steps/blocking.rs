@@ -5,28 +5,24 @@
 //! included. Work that is still waiting for a thread when its step is dropped never begins (P9).
 
 use std::future::Future;
-use std::io::Write;
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::drive::{this_thread, this_thread_cpu};
 use crate::event::{Observation, StepEnd, StepId, StepOutcome, Verdict};
 use crate::obligation::{Evidence, Obligation};
 use crate::panics::contain;
-use crate::steps::conclude::conclude;
-use crate::steps::frame::{destroy, outcome_of};
+use crate::steps::block::block;
+use crate::steps::conclude::{conclude, outcome_of};
+use crate::steps::destructor::destroy;
 use crate::steps::{Scene, cpu};
 use crate::workload::sample::Purpose;
-use crate::workload::{BlockingOp, CpuPlace, Pool, Span, Step, Work};
+use crate::workload::{CpuPlace, Pool, Step, Work};
 
 /// What a step says whose thread the system would not start.
 const SPAWN_FAILED: &str = "SPAWN_FAILED";
-/// What an `fsync` step says when its temporary file cannot be written.
-const WRITE_FAILED: &str = "WRITE_FAILED";
-/// What an `fsync` step writes between two syncs.
-const PAGE: [u8; 4096] = [b'x'; 4096];
 
 /// Whether the work runs on a thread and not in the frame of its delivery.
 pub(super) fn is_threaded(work: &Work) -> bool {
@@ -183,53 +179,6 @@ fn work(scene: &Scene, id: StepId, step: &Step) -> Verdict {
             Verdict::Success
         }
         _ => unreachable!("only threaded work comes here"),
-    }
-}
-
-/// Blocks the calling thread.
-pub(super) fn block_for(scene: &Scene, step: &Step, op: BlockingOp, span: &Span) {
-    let span = scene.draw(step, Purpose::DestructorDuration).duration(span);
-    // A destructor has nobody to tell that its file could not be written.
-    let _ = block(op, span);
-}
-
-fn block(op: BlockingOp, span: Duration) -> Verdict {
-    match op {
-        BlockingOp::Sleep => std::thread::sleep(span),
-        BlockingOp::Spin => cpu::spin_until(Instant::now() + span),
-        BlockingOp::Lock => wait_for_lock(span),
-        BlockingOp::Fsync => return write_and_sync(Instant::now() + span),
-    }
-    Verdict::Success
-}
-
-/// Waits in the kernel for a lock that nobody gives it.
-fn wait_for_lock(span: Duration) {
-    let until = Instant::now() + span;
-    let lock = Mutex::new(());
-    let never = Condvar::new();
-    let mut held = lock.lock().unwrap_or_else(PoisonError::into_inner);
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return;
-        }
-        held = never.wait_timeout(held, left).unwrap_or_else(PoisonError::into_inner).0;
-    }
-}
-
-fn write_and_sync(until: Instant) -> Verdict {
-    let write = || -> std::io::Result<()> {
-        let mut file = tempfile::tempfile()?;
-        while Instant::now() < until {
-            file.write_all(&PAGE)?;
-            file.sync_all()?;
-        }
-        Ok(())
-    };
-    match write() {
-        Ok(()) => Verdict::Success,
-        Err(_) => failure(WRITE_FAILED),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use crate::event::{StepId, Verdict};
+use crate::event::{Code, StepId, StepOutcome, Verdict};
 use crate::steps::Scene;
 use crate::workload::Step;
 use crate::workload::sample::Purpose;
@@ -17,6 +17,15 @@ pub(super) fn conclude(scene: &Scene, id: StepId, step: &Step, verdict: Verdict)
             Verdict::Failure { code: fail.code.clone(), retryable: fail.retryable }
         }
         _ => verdict,
+    }
+}
+
+/// How a verdict shows as the outcome of its step.
+pub(super) fn outcome_of(verdict: &Verdict) -> (StepOutcome, Option<Code>) {
+    match verdict {
+        Verdict::Success => (StepOutcome::Success, None),
+        Verdict::Failure { code, .. } => (StepOutcome::Failure, Some(Code::clone(code))),
+        Verdict::Panic => (StepOutcome::Panic, None),
     }
 }
 

@@ -17,12 +17,12 @@ use crate::drive::{Place, Stay};
 use crate::event::{Code, Inside, Observation, StepEnd, StepId, StepOutcome, Verdict};
 use crate::panics::{Panicked, contain};
 use crate::steps::blocking::{self, Awaited, Job, Waiting};
-use crate::steps::conclude::conclude;
+use crate::steps::conclude::{conclude, outcome_of};
+use crate::steps::destructor::destroy;
 use crate::steps::polls::Pauses;
-use crate::steps::{Race, Running, Scene, cpu, work};
+use crate::steps::{Race, Running, Scene, work};
 use crate::timeline::Moment;
-use crate::workload::sample::Purpose;
-use crate::workload::{DestructorWork, Step, Work};
+use crate::workload::{Step, Work};
 
 const TIMEOUT_TOTAL: &str = "TIMEOUT_TOTAL";
 const POLL_BUDGET_EXHAUSTED: &str = "POLL_BUDGET_EXHAUSTED";
@@ -275,33 +275,4 @@ impl Drop for Frame {
             self.note(end);
         }
     }
-}
-
-/// How a verdict shows as the outcome of its step.
-pub(super) fn outcome_of(verdict: &Verdict) -> (StepOutcome, Option<Code>) {
-    match verdict {
-        Verdict::Success => (StepOutcome::Success, None),
-        Verdict::Failure { code, .. } => (StepOutcome::Failure, Some(Code::clone(code))),
-        Verdict::Panic => (StepOutcome::Panic, None),
-    }
-}
-
-/// Runs what the workload says that the step's destructor does, on the calling thread.
-pub(super) fn destroy(scene: &Scene, step: &Step) -> Result<(), Panicked> {
-    let Some(destructor) = &step.on_drop else { return Ok(()) };
-    contain(|| {
-        match &destructor.work {
-            DestructorWork::Cpu(amount) => {
-                cpu::compute_here(scene, step, amount, Purpose::DestructorDuration);
-            }
-            DestructorWork::Blocking { op, duration } => {
-                blocking::block_for(scene, step, *op, duration);
-            }
-        }
-        let panics = destructor.panic > 0.0
-            && scene.draw(step, Purpose::DestructorPanic).happens(destructor.panic);
-        if panics {
-            panic!("the destructor of `{}` panics, as its workload says", step.name);
-        }
-    })
 }
