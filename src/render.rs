@@ -5,6 +5,7 @@
 
 pub mod json;
 pub mod text;
+pub mod timeline;
 
 #[cfg(test)]
 mod tests {
@@ -16,7 +17,8 @@ mod tests {
     use crate::obligation::{Evidence, Obligation, ObligationState};
     use crate::report::sample::{delivery, expecting, facts, report, row, workload};
     use crate::report::{
-        Delivery, DeliveryResult, Listed, ObligationRow, Outcome, Report, TerminateState, Who,
+        Delivery, DeliveryResult, Listed, ObligationRow, Outcome, Report, Scope, ScopeState,
+        TerminateState, Who,
     };
     use crate::workload::{Bound, Comparison, ExpectGap, ExpectRow};
 
@@ -140,7 +142,11 @@ mod tests {
             delivery(1, DeliveryResult::Failure),
             delivery(2, DeliveryResult::Panic),
             delivery(3, DeliveryResult::Interrupted)
-                .with(row(Obligation::Callback, ObligationState::Proven))
+                .with(ObligationRow {
+                    evidence: Some(Evidence::Returned),
+                    closed_us: Some(330_200),
+                    ..row(Obligation::Callback, ObligationState::Proven)
+                })
                 .with_callback(TerminateState::Failed),
             detached,
             delivery(5, DeliveryResult::NotStarted),
@@ -159,11 +165,14 @@ mod tests {
 
     #[test]
     fn causes_are_named_before_consequences() {
-        let held = interrupted(1)
+        let mut held = interrupted(1)
             .with(row(Obligation::Callback, ObligationState::Unproven))
             .with(row(Obligation::Scope, ObligationState::Unproven))
             .with(row(Obligation::Execution, ObligationState::Late))
             .with_callback(TerminateState::NotRun);
+        // The first is that of an execution which ended in time.
+        held.obligations.remove(0);
+        held.scope = Scope { state: ScopeState::NotRun, started_us: None, at_us: None };
         let alone = interrupted(2).with(row(Obligation::Scope, ObligationState::Unproven));
         check("causes.txt", &render(&report(&workload(), vec![held.clone()]), PLAIN));
         // A disposal that was not held up by anything is a cause itself.
