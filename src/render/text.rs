@@ -52,7 +52,7 @@ pub enum Color {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     Brief,
-    /// With the tables of steps and deliveries.
+    /// With the tables of steps and deliveries, and more timelines.
     Full,
 }
 
@@ -381,7 +381,9 @@ impl Page<'_> {
             lines.extend(drawing);
         }
         self.out.push('\n');
-        self.paragraph(2, "", &timeline::legend(&lines));
+        for line in timeline::legend(&lines, self.width()) {
+            self.line(&line);
+        }
         let told = drawn.iter().filter(|delivery| delivery.has_something_to_say()).count();
         if telling > told {
             let more = telling - told;

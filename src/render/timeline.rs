@@ -1,15 +1,15 @@
 //! Draws the tracks of one delivery against time, in plain letters.
 //!
-//! Promises lines of at most the given width and at most [`MOST_TRACKS`] tracks. The scale is even
+//! Promises lines of at most the given width, and at most 48 tracks. The scale is even
 //! except where it says so: a long stretch in which nothing began or ended is shortened when that
 //! tells more instants apart, and is drawn as `~`. Chooses nothing and words nothing: see
 //! [`tracks`](crate::report::tracks).
 
 use super::text::printable;
 use crate::report::tracks::{End, Role, Track, Tracks};
-use crate::report::words::{count, span};
+use crate::report::words::span;
 
-/// So many tracks are drawn at most, apart from those that did not go well.
+/// So many tracks are drawn at most, unless more of them did not go well.
 const MOST_TRACKS: usize = 24;
 /// So many are drawn at most in any case.
 const MOST_TRACKS_EVER: usize = 48;
@@ -34,15 +34,24 @@ const LETTERS: [(char, &str); 10] = [
     ('~', "shortened stretch"),
 ];
 
-/// What those letters mean that stand in a drawing.
-pub fn legend(drawings: &[String]) -> String {
+/// What those letters mean that stand in a drawing, in lines of at most `width`.
+pub fn legend(drawings: &[String], width: usize) -> Vec<String> {
     let is_used = |letter| drawings.iter().any(|line| line.contains(letter));
-    let used: Vec<String> = LETTERS
-        .iter()
-        .filter(|(letter, _)| is_used(*letter))
-        .map(|(letter, meaning)| format!("{letter} {meaning}"))
-        .collect();
-    format!("{}; times are since admission", used.join(", "))
+    let used = LETTERS.iter().filter(|(letter, _)| is_used(*letter));
+    let mut lines = vec![String::from("  times are since admission;")];
+    for (place, (letter, meaning)) in used.enumerate() {
+        let comma = if place == 0 { "" } else { "," };
+        // A letter and its meaning stay together.
+        let item = format!("{comma} {letter} {meaning}");
+        let line = lines.last_mut().expect("there is always a last line");
+        if line.chars().count() + item.chars().count() < width {
+            line.push_str(&item);
+        } else {
+            line.push_str(comma);
+            lines.push(format!("  {letter} {meaning}"));
+        }
+    }
+    lines
 }
 
 /// The drawing, line by line, without the space at the ends of lines.
@@ -63,8 +72,13 @@ pub fn draw(tracks: &Tracks, width: usize) -> Vec<String> {
         let note = cut(note, note_width);
         lines.push(format!("  {name:<name_width$} {}  {note}", scale.row(tracks, track)));
     }
-    if left_out > 0 {
-        lines.push(format!("  ... {}", count(left_out as u64, "track more", "tracks more")));
+    if !left_out.is_empty() {
+        let amount = left_out.len();
+        let how = match left_out.iter().filter(|track| !track.is_plain()).count() {
+            0 => String::from("which went well"),
+            telling => format!("{telling} of which did not go well"),
+        };
+        lines.push(format!("  ... {amount} more, {how}"));
     }
     for line in &mut lines {
         line.truncate(line.trim_end().len());
@@ -72,24 +86,32 @@ pub fn draw(tracks: &Tracks, width: usize) -> Vec<String> {
     lines
 }
 
-/// Which tracks are drawn, and how many are not: what went well is left out first.
-fn choose(tracks: &[Track]) -> (Vec<&Track>, usize) {
-    let is_step = |track: &Track| track.depth > 0;
-    let telling = tracks.iter().filter(|track| !is_step(track) || !track.is_plain()).count();
-    let mut room_for_plain = MOST_TRACKS.saturating_sub(telling);
-    let mut drawn = Vec::new();
-    for track in tracks {
-        if is_step(track) && track.is_plain() {
-            if room_for_plain == 0 {
-                continue;
-            }
-            room_for_plain -= 1;
+/// Which tracks are drawn, and which are not: of the steps, those that went well are left out first.
+fn choose(tracks: &[Track]) -> (Vec<&Track>, Vec<&Track>) {
+    // What stands inside a step names no step itself: the step stays with it.
+    let mut is_telling: Vec<bool> = tracks.iter().map(|track| !track.is_plain()).collect();
+    let mut depth_needed = 0;
+    for (place, track) in tracks.iter().enumerate().rev() {
+        is_telling[place] |= track.depth < depth_needed;
+        if is_telling[place] {
+            depth_needed = track.depth;
         }
-        drawn.push(track);
     }
-    drawn.truncate(MOST_TRACKS_EVER);
-    let left_out = tracks.len() - drawn.len();
-    (drawn, left_out)
+    let class = |place: usize| match (tracks[place].depth, is_telling[place]) {
+        (0, _) => 0,
+        (_, true) => 1,
+        (_, false) => 2,
+    };
+    let mut places: Vec<usize> = (0..tracks.len()).collect();
+    places.sort_by_key(|place| class(*place));
+    let plain = places.iter().position(|place| class(*place) == 2).unwrap_or(places.len());
+    let drawn = places.len().min(plain.clamp(MOST_TRACKS, MOST_TRACKS_EVER));
+    let in_order = |places: &[usize]| {
+        let mut places = places.to_vec();
+        places.sort_unstable();
+        places.into_iter().map(|place| &tracks[place]).collect()
+    };
+    (in_order(&places[..drawn]), in_order(&places[drawn..]))
 }
 
 fn name(track: &Track) -> String {
@@ -275,9 +297,9 @@ impl Scale {
             Role::Grant | Role::Signal | Role::Owed => '.',
             Role::Work | Role::Detached => '=',
         };
-        for column in from..until {
+        let across = cells.iter_mut().enumerate().take(until).skip(from);
+        for (column, cell) in across {
             let is_overdue = due.is_some_and(|due| column > due);
-            let cell = &mut cells[column];
             // The rules stay to be seen through what goes on across them.
             if *cell == ' ' || column == from {
                 *cell = if is_overdue { '#' } else { body };
