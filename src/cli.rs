@@ -14,12 +14,14 @@ pub mod exit;
 pub mod output;
 mod progress;
 mod run;
+mod show;
 
 /// Does what the command line asks for; returns the exit status.
 pub fn main(outlets: &Outlets, signals: &Signals) -> u8 {
     let words: Vec<OsString> = std::env::args_os().collect();
     match args::parse(&words, Path::exists, output::wants_color(&outlets.stderr)) {
         Parsed::Run(args) => run::run(&args, outlets, signals),
+        Parsed::Show(args) => show::show(&args, outlets),
         Parsed::Asked(Asked { text }) => match outlets.stdout.write(text.as_bytes()) {
             Ok(()) | Err(output::Fault::Closed) => exit::OK,
             Err(fault) => {

@@ -10,9 +10,15 @@ use clap::{ArgAction, Parser, ValueEnum};
 use deadline_run::duration;
 use deadline_run::report::Listed;
 
+mod show;
+
+pub use show::ShowArgs;
+
 /// The commands that are planned and not there yet.
-const COMMANDS: [&str; 10] =
-    ["check", "audit", "compare", "sweep", "diff", "show", "init", "schema", "completions", "man"];
+const COMMANDS: [&str; 9] =
+    ["check", "audit", "compare", "sweep", "diff", "init", "schema", "completions", "man"];
+/// The commands that are there.
+const SUPPORTED: [&str; 1] = ["show"];
 /// The report formats that are planned and not there yet.
 const PLANNED_FORMATS: [&str; 4] = ["junit", "markdown", "html", "trace"];
 
@@ -26,6 +32,8 @@ Examples:
       try other settings without touching the file
   deadline-run *.toml --report json=reports/{name}.json
       run each, one after the other
+  deadline-run show orders.json -v
+      print a saved report again
 
 Exit status:
   0  everything succeeded with evidence, or every expectation in [expect] holds
@@ -76,7 +84,7 @@ pub struct Args {
     #[arg(short, long, action = ArgAction::SetTrue, conflicts_with = "verbose")]
     pub quiet: bool,
 
-    /// Add the tables of steps and deliveries to the text report
+    /// Add the tables of steps and deliveries to the text report, and more timelines
     #[arg(short, long, action = ArgAction::SetTrue)]
     pub verbose: bool,
 }
@@ -137,6 +145,7 @@ pub enum When {
 #[derive(Debug)]
 pub enum Parsed {
     Run(Args),
+    Show(ShowArgs),
     /// Help or the version, for stdout.
     Asked(Asked),
     /// Why not, for stderr; exit status 2.
@@ -156,26 +165,32 @@ pub fn parse(words: &[OsString], exists: fn(&Path) -> bool, color: bool) -> Pars
         if COMMANDS.contains(&first) {
             return refuse(&format!("the command `{first}` is not supported by this version yet"));
         }
+        if first == "show" {
+            return show::parse(&words[1..], color);
+        }
         if first == "help" {
             return parse(&[words[0].clone(), "--help".into()], exists, color);
         }
     }
     let args = match Args::try_parse_from(words) {
         Ok(args) => args,
-        Err(error) => {
-            let text = match color && error.use_stderr() {
-                true => error.render().ansi().to_string(),
-                false => error.render().to_string(),
-            };
-            return match error.use_stderr() {
-                true => Parsed::Refused(text),
-                false => Parsed::Asked(Asked { text }),
-            };
-        }
+        Err(error) => return explain(&error, color),
     };
     match fault(&args, exists) {
         Some(fault) => refuse(&fault),
         None => Parsed::Run(args),
+    }
+}
+
+/// What clap has to say: help that was asked for, or a fault.
+fn explain(error: &clap::Error, color: bool) -> Parsed {
+    let text = match color && error.use_stderr() {
+        true => error.render().ansi().to_string(),
+        false => error.render().to_string(),
+    };
+    match error.use_stderr() {
+        true => Parsed::Refused(text),
+        false => Parsed::Asked(Asked { text }),
     }
 }
 
@@ -191,36 +206,41 @@ fn fault(args: &Args, exists: fn(&Path) -> bool) -> Option<String> {
             continue;
         }
         if let Some(command) = near(&word) {
+            let yet = match SUPPORTED.contains(&command) {
+                true => "",
+                false => ", and is not supported by this version yet",
+            };
             return Some(format!(
-                "there is no file `{word}`; the command `{command}` is near to it, and is not \
-                 supported by this version yet"
+                "there is no file `{word}`; the command `{command}` is near to it{yet}"
             ));
         }
     }
-    let stdout: Vec<_> = args.reports.iter().filter(|report| report.file.is_none()).collect();
-    if stdout.len() > 1 {
+    let alone = |file: &&str| args.workloads.len() > 1 && !file.contains("{name}");
+    clashing(&args.reports).or_else(|| {
+        let file = args.reports.iter().filter_map(|report| report.file.as_deref()).find(alone)?;
+        Some(format!(
+            "with several workloads each report needs a file of its own: `{file}` has no \
+             {{name}} in it"
+        ))
+    })
+}
+
+/// Two reports that would go to the same place.
+fn clashing(reports: &[ReportArg]) -> Option<String> {
+    if reports.iter().filter(|report| report.file.is_none()).count() > 1 {
         return Some("two reports cannot both go to stdout; give one of them a FILE".into());
     }
-    let files: Vec<&str> =
-        args.reports.iter().filter_map(|report| report.file.as_deref()).collect();
-    for (place, file) in files.iter().enumerate() {
-        if files[..place].contains(file) {
-            return Some(format!("two reports cannot both go to `{file}`"));
-        }
-        if args.workloads.len() > 1 && !file.contains("{name}") {
-            return Some(format!(
-                "with several workloads each report needs a file of its own: `{file}` has no \
-                 {{name}} in it"
-            ));
-        }
-    }
-    None
+    let files: Vec<&str> = reports.iter().filter_map(|report| report.file.as_deref()).collect();
+    let (_, file) =
+        files.iter().enumerate().find(|(place, file)| files[..*place].contains(file))?;
+    Some(format!("two reports cannot both go to `{file}`"))
 }
 
 /// The command that `word` was probably meant to be.
 fn near(word: &str) -> Option<&'static str> {
     let (command, distance) = COMMANDS
         .iter()
+        .chain(&SUPPORTED)
         .map(|command| (*command, strsim::damerau_levenshtein(word, command)))
         .min_by_key(|(_, distance)| *distance)?;
     (distance <= if command.len() > 4 { 2 } else { 1 }).then_some(command)
@@ -291,6 +311,7 @@ mod tests {
     fn clap_finds_no_fault_in_the_definition() {
         use clap::CommandFactory;
         Args::command().debug_assert();
+        ShowArgs::command().debug_assert();
     }
 
     #[test]
@@ -309,6 +330,13 @@ mod tests {
             ("check a.toml", "`check` is not supported by this version yet"),
             ("audit --after 5s -- sh", "`audit` is not supported by this version yet"),
             ("chekc a.toml", "no file `chekc`; the command `check` is near"),
+            ("shwo r.json", "no file `shwo`; the command `show` is near to it\n"),
+            ("show", "REPORT.json"),
+            ("show r.json s.json", "s.json"),
+            ("show r.json --report json --report text", "both go to stdout"),
+            ("show r.json --report json=x --report text=x", "both go to `x`"),
+            ("show r.json -q -v", "cannot be used with"),
+            ("show r.json --seed 7", "--seed"),
             ("a.toml --report html=x.html", "html is not supported by this version yet"),
             ("a.toml --report yaml", "no format `yaml`; use text or json"),
             ("a.toml --report json=", "FILE is empty"),
@@ -345,7 +373,7 @@ mod tests {
 
     #[test]
     fn help_is_asked_for_and_not_a_fault() {
-        for line in ["--help", "help", "--version"] {
+        for line in ["--help", "help", "--version", "show --help"] {
             assert!(matches!(parsed(line), Parsed::Asked(_)), "{line}");
         }
     }

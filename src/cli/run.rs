@@ -18,20 +18,20 @@ use deadline_run::report::words::count;
 use deadline_run::report::{Clock, Report, RunFacts, Verdict, VerdictWord};
 use deadline_run::workload::{Workload, file};
 
-use super::args::{Args, Format, When};
+use super::args::{Args, Format, ReportArg, When};
 use super::exit;
 use super::output::{Fault, Outlet, Outlets, Target, wants_color};
 use super::progress::{Style, Watch};
 
 /// The width of a page that no terminal sets.
-const PAGE: u16 = 100;
+pub(super) const PAGE: u16 = 100;
 
 /// Runs what the command line names; returns the exit status.
 pub fn run(args: &Args, outlets: &Outlets, signals: &Signals) -> u8 {
     let Some(jobs) = prepare(args, outlets) else { return exit::INVALID };
     let mut status = exit::OK;
     for (place, job) in jobs.iter().enumerate() {
-        if place > 0 && stdout_format(args) == Format::Text && !args.quiet {
+        if place > 0 && stdout_format(&args.reports) == Format::Text && !args.quiet {
             let _ = outlets.stdout.write(b"\n");
         }
         // Whoever stopped one run did not mean the next one to begin.
@@ -111,7 +111,7 @@ fn refuse(args: &Args, outlets: &Outlets, why: &str) {
 
 /// Prints the last line of a report that there is not, where the text would go.
 fn end_without_report(args: &Args, outlets: &Outlets, verdict: &Verdict, status: u8) -> u8 {
-    if stdout_format(args) == Format::Text {
+    if stdout_format(&args.reports) == Format::Text {
         let line = last_line(verdict, status, color(args, outlets));
         // It says nothing that stderr and the exit status do not say too.
         let _ = outlets.stdout.write(line.as_bytes());
@@ -145,7 +145,7 @@ fn files(
 }
 
 /// A workload's name as one part of a path.
-fn file_name(name: &str) -> String {
+pub(super) fn file_name(name: &str) -> String {
     let safe: String = name
         .chars()
         .map(|letter| if letter == '/' || letter.is_control() { '-' } else { letter })
@@ -222,7 +222,7 @@ fn write(args: &Args, outlets: &Outlets, job: &Job, report: &mut Report) -> u8 {
         own_failure(report, message);
     }
 
-    let written = match stdout_format(args) {
+    let written = match stdout_format(&args.reports) {
         Format::Json => outlets.stdout.write(json::render(report).as_bytes()),
         Format::Text => {
             let color = color(args, outlets);
@@ -254,8 +254,8 @@ fn named(args: &Args, verdict: &Verdict, job: &Job) -> Verdict {
 }
 
 /// What stdout carries: the text, unless another report has taken it.
-fn stdout_format(args: &Args) -> Format {
-    let taken = args.reports.iter().find(|report| report.file.is_none());
+pub(super) fn stdout_format(reports: &[ReportArg]) -> Format {
+    let taken = reports.iter().find(|report| report.file.is_none());
     taken.map_or(Format::Text, |report| report.format)
 }
 
@@ -267,7 +267,7 @@ fn color(args: &Args, outlets: &Outlets) -> Color {
     if is_colored(args.color, &outlets.stdout) { Color::Ansi } else { Color::Plain }
 }
 
-fn is_colored(when: When, outlet: &Outlet) -> bool {
+pub(super) fn is_colored(when: When, outlet: &Outlet) -> bool {
     match when {
         When::Always => true,
         When::Never => false,

@@ -6,6 +6,7 @@ mod engine;
 mod invariants;
 mod layers;
 mod readme;
+mod show;
 mod simulated;
 mod small_worlds;
 mod trace;
