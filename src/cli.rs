@@ -15,6 +15,7 @@ pub mod exit;
 pub mod output;
 mod progress;
 mod run;
+mod show;
 
 /// Does what the command line asks for; returns the exit status.
 pub fn main(outlets: &Outlets, signals: &Signals) -> u8 {
@@ -22,6 +23,7 @@ pub fn main(outlets: &Outlets, signals: &Signals) -> u8 {
     match args::parse(&words, Path::exists, output::wants_color(&outlets.stderr)) {
         Parsed::Run(args) => run::run(&args, outlets, signals),
         Parsed::Check(args) => check::check(&args, outlets),
+        Parsed::Show(args) => show::show(&args, outlets),
         Parsed::Asked(Asked { text }) => match outlets.stdout.write(text.as_bytes()) {
             Ok(()) | Err(output::Fault::Closed) => exit::OK,
             Err(fault) => {

@@ -13,8 +13,10 @@ use crate::obligation::{Evidence, Obligation, ObligationState};
 use crate::timeline::Reason;
 
 mod assemble;
+pub mod read;
 #[cfg(test)]
 pub(crate) mod sample;
+pub mod tracks;
 mod verdict;
 pub mod words;
 
@@ -177,6 +179,9 @@ pub struct StepTotals {
     pub kind: String,
     /// Started and not awaited, itself or something that it is inside of.
     pub detached: bool,
+    /// The step that it is written inside of.
+    #[serde(default)]
+    pub inside: Option<String>,
     pub success: u64,
     pub failure: u64,
     pub panic: u64,
@@ -314,6 +319,14 @@ pub struct Callback {
     /// Of `terminate` when it was due, else of `after`.
     pub started_us: Option<u64>,
     pub ended_us: Option<u64>,
+    #[serde(default)]
+    pub before_started_us: Option<u64>,
+    #[serde(default)]
+    pub before_ended_us: Option<u64>,
+    #[serde(default)]
+    pub after_started_us: Option<u64>,
+    #[serde(default)]
+    pub after_ended_us: Option<u64>,
 }
 
 /// The state of a `before` or an `after`.
@@ -345,6 +358,8 @@ pub enum TerminateState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
     pub state: ScopeState,
+    #[serde(default)]
+    pub started_us: Option<u64>,
     pub at_us: Option<u64>,
 }
 

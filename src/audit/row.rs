@@ -128,19 +128,31 @@ fn callbacks(
     let rows = middleware.zip(before.iter().zip(after)).enumerate();
     rows.map(|(position, ((shape, written), (before, after)))| {
         let due = due.iter().find(|(due, _)| *due == position).map(|(_, step)| *step);
-        let shown = due.or(shape.after).map(|step| course.element(step));
-        let started = shown.as_ref().and_then(|element| element.started);
-        let ended = shown.as_ref().and_then(|element| element.ended_in_time());
-        // An `after` that was interrupted went with the pipeline's frame.
+        // What was interrupted of the course went with the pipeline's frame.
         let released = course.pipeline.as_ref().filter(|pipeline| !pipeline.is_late);
-        let with_the_frame = released.filter(|_| due.is_none()).map(|released| released.at);
+        let span_of = |step: Option<StepId>, with_the_frame: Option<Moment>| {
+            let element = step.map(|step| course.element(step)).unwrap_or_default();
+            let ended = element.started.and(element.ended_in_time().or(with_the_frame));
+            (element.started.map(Moment::micros), ended.map(Moment::micros))
+        };
+        let with_the_frame = released.map(|released| released.at);
+        let (before_started_us, before_ended_us) = span_of(shape.before, with_the_frame);
+        let (after_started_us, after_ended_us) = span_of(shape.after, with_the_frame);
+        let (started_us, ended_us) = match due {
+            Some(terminate) => span_of(Some(terminate), None),
+            None => (after_started_us, after_ended_us),
+        };
         Callback {
             middleware: written.name.clone(),
             before: *before,
             after: *after,
             terminate: due.map_or(TerminateState::NotDue, |step| course.terminate_state(step)),
-            started_us: started.map(Moment::micros),
-            ended_us: started.and(ended.or(with_the_frame)).map(Moment::micros),
+            started_us,
+            ended_us,
+            before_started_us,
+            before_ended_us,
+            after_started_us,
+            after_ended_us,
         }
     })
     .collect()
@@ -149,6 +161,7 @@ fn callbacks(
 fn scope(shape: &Shape<'_>, course: &Course<'_>, observed_until: Moment) -> Scope {
     let state = course.scope_state();
     let element = shape.plan.dispose.map(|step| course.element(step));
+    let started = element.as_ref().and_then(|element| element.started);
     let at = match state {
         ScopeState::None | ScopeState::NotRun => None,
         ScopeState::Disposed | ScopeState::Failed => {
@@ -156,7 +169,7 @@ fn scope(shape: &Shape<'_>, course: &Course<'_>, observed_until: Moment) -> Scop
         }
         ScopeState::TimedOut => Some(course.end.min(observed_until)),
     };
-    Scope { state, at_us: at.map(Moment::micros) }
+    Scope { state, started_us: started.map(Moment::micros), at_us: at.map(Moment::micros) }
 }
 
 fn settled(shape: &Shape<'_>, course: &Course<'_>, observed_until: Moment) -> Settled {

@@ -11,14 +11,16 @@ use deadline_run::duration;
 use deadline_run::report::Listed;
 
 mod check;
+mod show;
 
 pub use self::check::CheckArgs;
+pub use self::show::ShowArgs;
 
 /// The commands that are planned and not there yet.
-const PLANNED_COMMANDS: [&str; 9] =
-    ["audit", "compare", "sweep", "diff", "show", "init", "schema", "completions", "man"];
+const PLANNED_COMMANDS: [&str; 8] =
+    ["audit", "compare", "sweep", "diff", "init", "schema", "completions", "man"];
 /// The commands that are there.
-const COMMANDS: [&str; 1] = ["check"];
+const COMMANDS: [&str; 2] = ["check", "show"];
 /// The report formats that are planned and not there yet.
 const PLANNED_FORMATS: [&str; 4] = ["junit", "markdown", "html", "trace"];
 
@@ -34,6 +36,8 @@ Examples:
       run each, one after the other
   deadline-run check orders.toml
       run nothing: show its deadlines, what cannot be proven, and what is likely not meant
+  deadline-run show orders.json -v
+      print a saved report again
 
 Exit status:
   0  everything succeeded with evidence, or every expectation in [expect] holds
@@ -84,7 +88,7 @@ pub struct Args {
     #[arg(short, long, action = ArgAction::SetTrue, conflicts_with = "verbose")]
     pub quiet: bool,
 
-    /// Add the tables of steps and deliveries to the text report
+    /// Add the tables of steps and deliveries to the text report, and more timelines
     #[arg(short, long, action = ArgAction::SetTrue)]
     pub verbose: bool,
 }
@@ -150,6 +154,7 @@ pub enum When {
 pub enum Parsed {
     Run(Args),
     Check(CheckArgs),
+    Show(ShowArgs),
     /// Help or the version, for stdout.
     Asked(Asked),
     /// Why not, for stderr; exit status 2.
@@ -168,6 +173,9 @@ pub fn parse(words: &[OsString], exists: fn(&Path) -> bool, color: bool) -> Pars
     if !exists(Path::new(first)) {
         if first == "check" {
             return check::parse(words, exists, color);
+        }
+        if first == "show" {
+            return show::parse(&words[1..], color);
         }
         if PLANNED_COMMANDS.contains(&first) {
             return refuse(&format!("the command `{first}` is not supported by this version yet"));
@@ -223,23 +231,25 @@ fn fault(
             ));
         }
     }
-    let stdout: Vec<_> = reports.iter().filter(|report| report.file.is_none()).collect();
-    if stdout.len() > 1 {
+    let alone = |file: &&str| workloads.len() > 1 && !file.contains("{name}");
+    clashing(reports).or_else(|| {
+        let file = reports.iter().filter_map(|report| report.file.as_deref()).find(alone)?;
+        Some(format!(
+            "with several workloads each report needs a file of its own: `{file}` has no \
+             {{name}} in it"
+        ))
+    })
+}
+
+/// Two reports that would go to the same place.
+fn clashing(reports: &[ReportArg]) -> Option<String> {
+    if reports.iter().filter(|report| report.file.is_none()).count() > 1 {
         return Some("two reports cannot both go to stdout; give one of them a FILE".into());
     }
     let files: Vec<&str> = reports.iter().filter_map(|report| report.file.as_deref()).collect();
-    for (place, file) in files.iter().enumerate() {
-        if files[..place].contains(file) {
-            return Some(format!("two reports cannot both go to `{file}`"));
-        }
-        if workloads.len() > 1 && !file.contains("{name}") {
-            return Some(format!(
-                "with several workloads each report needs a file of its own: `{file}` has no \
-                 {{name}} in it"
-            ));
-        }
-    }
-    None
+    let (_, file) =
+        files.iter().enumerate().find(|(place, file)| files[..*place].contains(file))?;
+    Some(format!("two reports cannot both go to `{file}`"))
 }
 
 /// The command that `word` was probably meant to be.
@@ -318,6 +328,7 @@ mod tests {
         use clap::CommandFactory;
         Args::command().debug_assert();
         CheckArgs::command().debug_assert();
+        ShowArgs::command().debug_assert();
     }
 
     #[test]
@@ -338,6 +349,13 @@ mod tests {
             ("check a.toml b.toml --report json=x.json", "no {name} in it"),
             ("audit --after 5s -- sh", "`audit` is not supported by this version yet"),
             ("chekc a.toml", "no file `chekc`; the command `check` is near"),
+            ("shwo r.json", "no file `shwo`; the command `show` is near to it\n"),
+            ("show", "REPORT.json"),
+            ("show r.json s.json", "s.json"),
+            ("show r.json --report json --report text", "both go to stdout"),
+            ("show r.json --report json=x --report text=x", "both go to `x`"),
+            ("show r.json -q -v", "cannot be used with"),
+            ("show r.json --seed 7", "--seed"),
             ("a.toml --report html=x.html", "html is not supported by this version yet"),
             ("a.toml --report yaml", "no format `yaml`; use text or json"),
             ("a.toml --report json=", "FILE is empty"),
@@ -382,7 +400,7 @@ mod tests {
 
     #[test]
     fn help_is_asked_for_and_not_a_fault() {
-        for line in ["--help", "help", "--version", "check --help"] {
+        for line in ["--help", "-h", "help", "--version", "check --help", "show --help"] {
             assert!(matches!(parsed(line), Parsed::Asked(_)), "{line}");
         }
     }

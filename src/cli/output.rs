@@ -102,7 +102,7 @@ impl fmt::Display for Fault {
 }
 
 /// The system's words, without the number that std adds.
-fn reason(error: &io::Error) -> String {
+pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {
         Some((words, _)) => words.into(),

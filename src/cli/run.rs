@@ -31,7 +31,7 @@ pub fn run(args: &Args, outlets: &Outlets, signals: &Signals) -> u8 {
     let Some(jobs) = prepare(args, outlets) else { return exit::INVALID };
     let mut status = exit::OK;
     for (place, job) in jobs.iter().enumerate() {
-        if place > 0 && stdout_format(args) == Format::Text && !args.quiet {
+        if place > 0 && stdout_format(&args.reports) == Format::Text && !args.quiet {
             let _ = outlets.stdout.write(b"\n");
         }
         // Whoever stopped one run did not mean the next one to begin.
@@ -111,7 +111,7 @@ fn refuse(args: &Args, outlets: &Outlets, why: &str) {
 
 /// Prints the last line of a report that there is not, where the text would go.
 fn end_without_report(args: &Args, outlets: &Outlets, verdict: &Verdict, status: u8) -> u8 {
-    if stdout_format(args) == Format::Text {
+    if stdout_format(&args.reports) == Format::Text {
         let line = last_line(verdict, status, color(args, outlets));
         // It says nothing that stderr and the exit status do not say too.
         let _ = outlets.stdout.write(line.as_bytes());
@@ -146,7 +146,7 @@ pub(super) fn files(
 }
 
 /// A workload's name as one part of a path.
-fn file_name(name: &str) -> String {
+pub(super) fn file_name(name: &str) -> String {
     let safe: String = name
         .chars()
         .map(|letter| if letter == '/' || letter.is_control() { '-' } else { letter })
@@ -223,7 +223,7 @@ fn write(args: &Args, outlets: &Outlets, job: &Job, report: &mut Report) -> u8 {
         own_failure(report, message);
     }
 
-    let written = match stdout_format(args) {
+    let written = match stdout_format(&args.reports) {
         Format::Json => outlets.stdout.write(json::render(report).as_bytes()),
         Format::Text => {
             let color = color(args, outlets);
@@ -255,8 +255,8 @@ fn named(args: &Args, verdict: &Verdict, job: &Job) -> Verdict {
 }
 
 /// What stdout carries: the text, unless another report has taken it.
-fn stdout_format(args: &Args) -> Format {
-    let taken = args.reports.iter().find(|report| report.file.is_none());
+pub(super) fn stdout_format(reports: &[ReportArg]) -> Format {
+    let taken = reports.iter().find(|report| report.file.is_none());
     taken.map_or(Format::Text, |report| report.format)
 }
 

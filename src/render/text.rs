@@ -9,7 +9,9 @@ use std::fmt::Write;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
+use super::timeline;
 use crate::obligation::ObligationState;
+use crate::report::tracks::{self, Telling, Tracks};
 use crate::report::words::{count, span, spoken, stored};
 use crate::report::{
     Cleanup, Control, Delivery, DeliveryResult, Gap, Lateness, Listed, Percentiles, Report,
@@ -18,6 +20,10 @@ use crate::report::{
 
 /// So many groups of gaps, and so many deliveries, are shown at most.
 const MOST_SHOWN: usize = 50;
+/// So many deliveries are drawn at most with the full amount.
+const MOST_DRAWN: usize = 10;
+/// So many kinds of deliveries are drawn at most otherwise.
+const MOST_DRAWN_BRIEFLY: usize = 3;
 /// Narrower than this a table is one letter a line.
 pub(super) const NARROWEST: u16 = 60;
 /// Wider than this a line is hard to follow.
@@ -46,7 +52,7 @@ pub enum Color {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     Brief,
-    /// With the tables of steps and deliveries.
+    /// With the tables of steps and deliveries, and more timelines.
     Full,
 }
 
@@ -136,6 +142,7 @@ impl Page<'_> {
         self.two_answers();
         self.numbers();
         self.expectations();
+        self.timelines();
         if self.options.amount == Amount::Full {
             self.steps();
             self.deliveries();
@@ -332,6 +339,59 @@ impl Page<'_> {
                 printable(&row.found)
             );
             self.line(&line);
+        }
+    }
+
+    /// The deliveries worth drawing: of each kind one, or more of all with the full amount.
+    fn timelines(&mut self) {
+        let report = self.report;
+        let Telling { examples, others } = tracks::telling(report);
+        let telling = examples.len() + others.len();
+        let drawn: Vec<&Delivery> = match self.options.amount {
+            Amount::Brief => examples.into_iter().take(MOST_DRAWN_BRIEFLY).collect(),
+            Amount::Full => {
+                let plain = report.deliveries.iter().filter(|it| !it.has_something_to_say());
+                // All if there are few; else one to compare the others with.
+                let plain =
+                    plain.take(if report.deliveries.len() > MOST_DRAWN { 1 } else { MOST_DRAWN });
+                let telling = examples.into_iter().chain(others);
+                telling.take(MOST_DRAWN).chain(plain).collect()
+            }
+        };
+        if drawn.is_empty() {
+            return;
+        }
+        let mut lines = Vec::new();
+        for delivery in &drawn {
+            let Some(tracks) = Tracks::of(report, delivery) else { continue };
+            let signal = match delivery.signal {
+                Some(signal) => format!(" after {}", spoken(signal.reason)),
+                None => String::new(),
+            };
+            self.heading(&format!(
+                "Timeline of delivery {}: {}{signal}, {}",
+                delivery.id,
+                spoken(delivery.result),
+                spoken(delivery.termination)
+            ));
+            let drawing = timeline::draw(&tracks, self.width());
+            for line in &drawing {
+                self.line(line);
+            }
+            lines.extend(drawing);
+        }
+        self.out.push('\n');
+        for line in timeline::legend(&lines, self.width()) {
+            self.line(&line);
+        }
+        let told = drawn.iter().filter(|delivery| delivery.has_something_to_say()).count();
+        if telling > told {
+            let more = telling - told;
+            let how = match self.options.amount {
+                Amount::Brief => "; -v draws more of them",
+                Amount::Full => "",
+            };
+            self.line(&format!("  and {more} more with something to say{how}"));
         }
     }
 

@@ -13,7 +13,7 @@ use super::{
     StepTotals, TerminateState, Termination, Totals, Verdict, WorkloadName,
 };
 use crate::expect;
-use crate::obligation::ObligationState;
+use crate::obligation::{Obligation, ObligationState};
 use crate::timeline::Reason;
 use crate::workload::{Stage, Workload};
 
@@ -104,6 +104,12 @@ impl Report {
 }
 
 impl Delivery {
+    /// `E`: when its outcome froze. Every admitted delivery owes the end of its execution by then.
+    pub fn end_us(&self) -> Option<u64> {
+        let execution = self.obligations.iter().find(|row| row.kind == Obligation::Execution);
+        execution.map(|row| row.due_us)
+    }
+
     /// Whether there is more to tell than that it succeeded with evidence.
     pub fn has_something_to_say(&self) -> bool {
         self.result != DeliveryResult::Success
@@ -251,6 +257,12 @@ fn gaps(workload: &Workload, deliveries: &[Delivery]) -> Vec<Gap> {
 
 /// Callbacks and disposers are left out: deliveries have no rows of their steps.
 fn step_totals(workload: &Workload, deliveries: &[Delivery]) -> Vec<StepTotals> {
+    let inside: HashMap<&String, &String> = workload
+        .steps
+        .iter()
+        .flat_map(|step| step.work.children().iter().map(move |child| (child, &step.name)))
+        .map(|(child, name)| (&workload.steps[child.0 as usize].name, name))
+        .collect();
     let mut steps: Vec<StepTotals> = workload
         .steps
         .iter()
@@ -264,6 +276,7 @@ fn step_totals(workload: &Workload, deliveries: &[Delivery]) -> Vec<StepTotals> 
             stage: step.stage.word().into(),
             kind: step.work.kind().into(),
             detached,
+            inside: inside.get(&step.name).map(|name| (*name).clone()),
             success: 0,
             failure: 0,
             panic: 0,
@@ -312,7 +325,6 @@ fn detached(workload: &Workload) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::obligation::Obligation;
     use crate::report::sample::{delivery, facts, report, row, workload};
     use crate::report::{ExecutionState, SignalSeen};
 

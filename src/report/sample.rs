@@ -81,6 +81,7 @@ pub(crate) fn delivery(id: u32, result: DeliveryResult) -> Delivery {
     let admitted_us = (result != DeliveryResult::NotStarted).then_some(40);
     let started = admitted_us.is_some();
     let interrupted = result == DeliveryResult::Interrupted;
+    let ended_us = started.then_some(if interrupted { 325_110 } else { 120_040 });
     Delivery {
         id,
         message: id,
@@ -89,7 +90,7 @@ pub(crate) fn delivery(id: u32, result: DeliveryResult) -> Delivery {
         admitted_us,
         normal_cutoff_us: started.then_some(300_040),
         hard_cutoff_us: started.then_some(400_040),
-        ended_us: started.then_some(if interrupted { 325_110 } else { 120_040 }),
+        ended_us,
         result,
         code: (result == DeliveryResult::Failure).then(|| "CARD_DECLINED".into()),
         termination: if started { Termination::Proven } else { Termination::NothingStarted },
@@ -109,7 +110,7 @@ pub(crate) fn delivery(id: u32, result: DeliveryResult) -> Delivery {
                 (true, true) => ExecutionState::Dropped,
                 (true, false) => ExecutionState::Returned,
             },
-            at_us: started.then_some(325_110),
+            at_us: ended_us,
             late_return: None,
         },
         callbacks: vec![Callback {
@@ -119,15 +120,23 @@ pub(crate) fn delivery(id: u32, result: DeliveryResult) -> Delivery {
             terminate: TerminateState::NotDue,
             started_us: None,
             ended_us: None,
+            before_started_us: None,
+            before_ended_us: None,
+            after_started_us: None,
+            after_ended_us: None,
         }],
-        scope: Scope { state: ScopeState::Disposed, at_us: Some(331_300) },
+        scope: Scope {
+            state: ScopeState::Disposed,
+            started_us: ended_us,
+            at_us: ended_us.map(|ended| ended + 6_190),
+        },
         settlement: Settled { decision: None, state: SettledState::None, at_us: None },
         steps: vec![Step {
             name: "compress".into(),
             stage: "handler".into(),
             kind: "blocking".into(),
             started_us: started.then_some(60),
-            ended_us: started.then_some(325_110),
+            ended_us,
             outcome: match result {
                 DeliveryResult::Success => Outcome::Success,
                 DeliveryResult::Failure => Outcome::Failure,
@@ -144,8 +153,11 @@ pub(crate) fn delivery(id: u32, result: DeliveryResult) -> Delivery {
         obligations: match started {
             true => vec![ObligationRow {
                 step: None,
-                evidence: Some(Evidence::FutureReturned),
-                closed_us: Some(120_040),
+                evidence: Some(match interrupted {
+                    true => Evidence::FutureDropped,
+                    false => Evidence::FutureReturned,
+                }),
+                closed_us: ended_us,
                 ..row(Obligation::Execution, ObligationState::Proven)
             }],
             false => Vec::new(),

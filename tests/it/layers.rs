@@ -108,6 +108,7 @@ const ADDRESSES: &[Address] = &[
     Address { name: "annotate_snippets", at: &["workload/fault.rs"] },
     Address { name: "clap", at: &["cli/args.rs", "cli/args/"] },
     Address { name: "comfy_table", at: &["render/text.rs", "render/text/", "render/plan.rs"] },
+    Address { name: "comfy_table", at: &["render/text.rs", "render/text/"] },
     Address { name: "humantime", at: &["duration.rs"] },
     Address { name: "indicatif", at: &["cli/progress.rs"] },
     Address { name: "libc", at: &["drive/", "steps/", "cli/"] },

@@ -8,6 +8,7 @@ mod invariants;
 mod layers;
 mod readme;
 mod replay;
+mod show;
 mod simulated;
 mod small_worlds;
 mod trace;
