@@ -340,7 +340,8 @@ mod tests {
     #[test]
     fn what_never_began_has_no_timeline() {
         let report = report(&workload(), vec![delivery(1, DeliveryResult::NotStarted)]);
-        assert!(!render(&report, FULL).contains("Timeline"));
+        let text = render(&report, FULL);
+        assert!(!text.contains("Timeline") && !text.contains("since admission"), "{text}");
     }
 
     /// The part of the text report that draws.

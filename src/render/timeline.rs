@@ -1,9 +1,8 @@
 //! Draws the tracks of one delivery against time, in plain letters.
 //!
-//! Promises lines of at most the given width, and at most 48 tracks. The scale is even
-//! except where it says so: a long stretch in which nothing began or ended is shortened when that
-//! tells more instants apart, and is drawn as `~`. Chooses nothing and words nothing: see
-//! [`tracks`](crate::report::tracks).
+//! Promises lines of at most the given width, and at most 48 tracks. The scale is even except where
+//! it says so: a long stretch in which nothing began or ended is shortened when that tells more
+//! instants apart, and is drawn as `~`. Words nothing: see [`tracks`](crate::report::tracks).
 
 use super::text::printable;
 use crate::report::tracks::{End, Role, Track, Tracks};
@@ -74,7 +73,7 @@ pub fn draw(tracks: &Tracks, width: usize) -> Vec<String> {
     }
     if !left_out.is_empty() {
         let amount = left_out.len();
-        let how = match left_out.iter().filter(|track| !track.is_plain()).count() {
+        let how = match left_out.iter().filter(|track| !track.is_plain).count() {
             0 => String::from("which went well"),
             telling => format!("{telling} of which did not go well"),
         };
@@ -89,7 +88,7 @@ pub fn draw(tracks: &Tracks, width: usize) -> Vec<String> {
 /// Which tracks are drawn, and which are not: of the steps, those that went well are left out first.
 fn choose(tracks: &[Track]) -> (Vec<&Track>, Vec<&Track>) {
     // What stands inside a step names no step itself: the step stays with it.
-    let mut is_telling: Vec<bool> = tracks.iter().map(|track| !track.is_plain()).collect();
+    let mut is_telling: Vec<bool> = tracks.iter().map(|track| !track.is_plain).collect();
     let mut depth_needed = 0;
     for (place, track) in tracks.iter().enumerate().rev() {
         is_telling[place] |= track.depth < depth_needed;
@@ -151,7 +150,7 @@ impl Scale {
         for track in drawn {
             instants.extend(track.began_us);
             instants.extend(track.end.at_us());
-            // When a gap of its own due instant is overdue, that instant matters too.
+            // A due instant of its own matters only once it has passed.
             let is_overdue = track.end.at_us().is_none_or(|at| at > track.due_us);
             instants.extend(Some(track.due_us).filter(|due| is_overdue && *due != u64::MAX));
             has_open |= track.end == End::Open;

@@ -325,8 +325,14 @@ fn detached(workload: &Workload) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::StepId;
     use crate::report::sample::{delivery, facts, report, row, workload};
+<<<<<<< HEAD
     use crate::report::{ExecutionState, SignalSeen};
+=======
+    use crate::report::{ExecutionState, SignalSeen, TerminateState};
+    use crate::workload::Work;
+>>>>>>> helper-h1
 
     fn rank(values: &[u64], percent: usize) -> Option<u64> {
         nearest_rank(&mut values.to_vec(), percent)
@@ -458,6 +464,15 @@ mod tests {
         let writer = report.steps.iter().find(|step| step.name == "writer").unwrap();
         assert!(writer.detached);
         assert_eq!((writer.failure, writer.codes.get("DISK_FULL")), (1, Some(&1)));
+    }
+
+    #[test]
+    fn steps_say_what_they_are_inside_of() {
+        let mut workload = workload();
+        workload.steps[1].work = Work::Sequence { steps: vec![StepId(2)] };
+        let report = report(&workload, Vec::new());
+        let inside: Vec<_> = report.steps.iter().map(|step| step.inside.as_deref()).collect();
+        assert_eq!(inside, [None, Some("compress")]);
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub struct Track {
     pub due_us: u64,
     /// The outcome, and how long it took or how late it was.
     pub note: String,
+    /// Whether there is no more to say than that it went well.
+    pub is_plain: bool,
 }
 
 /// What a track stands for.
@@ -79,16 +81,9 @@ impl End {
             Self::Open => None,
         }
     }
-}
 
-impl Track {
-    /// Whether it says no more than that something went well.
-    pub fn is_plain(&self) -> bool {
-        match self.end {
-            End::Ended(at) => at <= self.due_us && self.note.starts_with("success"),
-            End::Proven(at) => at <= self.due_us,
-            End::Cut(_) | End::Open => false,
-        }
+    fn is_by(self, due_us: u64) -> bool {
+        self.at_us().is_some_and(|at| at <= due_us)
     }
 }
 
@@ -128,6 +123,7 @@ impl Tracks {
                 end: End::Ended(signal.observed_us.unwrap_or(signal.at_us)),
                 due_us: u64::MAX,
                 note: seen,
+                is_plain: true,
             });
             if let Some(end) = delivery.window_end_us {
                 self.push(grant("window", signal.at_us, end));
@@ -184,6 +180,7 @@ impl Tracks {
             end,
             due_us: self.end_us,
             note: lasting(word, Some(began), end),
+            is_plain: state == CourseState::Completed,
         });
     }
 
@@ -219,6 +216,7 @@ impl Tracks {
                 end,
                 due_us: self.end_us,
                 note: format!("{} steps", awaited.len()),
+                is_plain: false,
             });
         }
         for step in steps {
@@ -247,6 +245,7 @@ impl Tracks {
                 end,
                 due_us: self.end_us,
                 note: lasting(word, step.started_us, end),
+                is_plain: step.outcome == Outcome::Success && end.is_by(self.end_us),
             });
             for owed in started_by(delivery, &step.name) {
                 self.push(owed_track(spoken(owed.kind), depth + 1, owed));
@@ -266,7 +265,7 @@ impl Tracks {
                 format!("{} terminate", callback.middleware),
                 callback.started_us,
                 callback.ended_us,
-                &spoken(callback.terminate),
+                (&spoken(callback.terminate), callback.terminate == TerminateState::Completed),
                 owed.next(),
             ));
         }
@@ -278,7 +277,7 @@ impl Tracks {
                 "scope".into(),
                 delivery.scope.started_us,
                 delivery.scope.at_us,
-                &spoken(delivery.scope.state),
+                (&spoken(delivery.scope.state), delivery.scope.state == ScopeState::Disposed),
                 owed,
             );
             self.push(track);
@@ -304,7 +303,7 @@ impl Tracks {
         name: String,
         began: Option<u64>,
         ended: Option<u64>,
-        word: &str,
+        (word, went_well): (&str, bool),
         owed: Option<&ObligationRow>,
     ) -> Track {
         let (end, note) = match owed {
@@ -323,7 +322,8 @@ impl Tracks {
             None => (ended.map_or(End::Open, End::Ended), word.into()),
         };
         let due_us = owed.map_or(self.end_us, |owed| owed.due_us);
-        Track { name, role: Role::Work, depth: 0, began_us: began, end, due_us, note }
+        let is_plain = went_well && end.is_by(due_us);
+        Track { name, role: Role::Work, depth: 0, began_us: began, end, due_us, note, is_plain }
     }
 
     fn settlement(&mut self, delivery: &Delivery) {
@@ -343,7 +343,9 @@ impl Tracks {
             None => word,
         };
         let name = "settlement".into();
-        self.push(Track { name, role: Role::Work, depth: 0, began_us: began, end, due_us, note });
+        let is_plain = settlement.state == SettledState::Confirmed && end.is_by(due_us);
+        let role = Role::Work;
+        self.push(Track { name, role, depth: 0, began_us: began, end, due_us, note, is_plain });
     }
 }
 
@@ -356,6 +358,7 @@ fn grant(name: &str, from: u64, until: u64) -> Track {
         end: End::Ended(until),
         due_us: u64::MAX,
         note: span(until.saturating_sub(from)),
+        is_plain: true,
     }
 }
 
@@ -368,6 +371,7 @@ fn owed_track(name: String, depth: usize, owed: &ObligationRow) -> Track {
         end: proof(owed),
         due_us: owed.due_us,
         note: owed_note(owed),
+        is_plain: owed.state == ObligationState::Proven,
     }
 }
 

@@ -9,8 +9,8 @@ use crate::event::{
 };
 use crate::obligation::{Evidence, Obligation, ObligationState};
 use crate::report::{
-    Cleanup, CourseState, DeliveryResult, ExecutionState, LateReturn, Outcome, ReturnedIn,
-    ScopeState, SettledState, TerminateState, Termination,
+    Callback, Cleanup, CourseState, DeliveryResult, ExecutionState, LateReturn, Outcome,
+    ReturnedIn, ScopeState, SettledState, TerminateState, Termination,
 };
 use crate::timeline::Reason;
 use crate::workload::{Stage, Work};
@@ -152,6 +152,10 @@ fn an_after_that_panics_makes_its_own_and_the_outer_callbacks_due() {
     assert_eq!(callback(&row, "inner").after, CourseState::Panicked);
     assert_eq!(callback(&row, "inner").terminate, TerminateState::Completed);
     assert_eq!(callback(&row, "inner").started_us, Some(40));
+    // Its way out has instants of its own, for `started_us` is that of the callback here.
+    let way_out = |row: &Callback| (row.after_started_us, row.after_ended_us);
+    assert_eq!(way_out(callback(&row, "inner")), (Some(10), Some(40)));
+    assert_eq!(way_out(callback(&row, "outer")), (None, None));
     assert_eq!(callback(&row, "outer").after, CourseState::NotStarted);
     assert_eq!(callback(&row, "outer").terminate, TerminateState::Failed);
     assert_eq!(row.cleanup, Cleanup::Failed);
@@ -179,9 +183,11 @@ fn a_before_that_fails_is_not_entered_and_the_outer_after_runs() {
         .settled(20, Settlement::DeadLetter);
     let row = world.row(course);
     assert_eq!(row.reached.as_deref(), Some("before"));
-    assert_eq!(callback(&row, "inner").before, CourseState::Failed);
-    assert_eq!(callback(&row, "inner").after, CourseState::NotStarted);
-    assert_eq!(callback(&row, "inner").terminate, TerminateState::NotDue);
+    let inner = callback(&row, "inner");
+    assert_eq!(inner.before, CourseState::Failed);
+    assert_eq!((inner.before_started_us, inner.before_ended_us), (Some(0), Some(10)));
+    assert_eq!(inner.after, CourseState::NotStarted);
+    assert_eq!(inner.terminate, TerminateState::NotDue);
     assert_eq!(callback(&row, "outer").after, CourseState::Completed);
     assert_eq!(row.steps[0].outcome, Outcome::Skipped);
     assert_eq!((row.steps[0].started_us, row.steps[0].attempts), (None, 0));
@@ -266,6 +272,7 @@ fn a_cut_is_cleaned_up_and_settled_after_the_drop() {
     assert_eq!(callback(&row, "tx").started_us, Some(1_625_000));
     assert_eq!(callback(&row, "tx").ended_us, Some(1_630_000));
     assert_eq!((row.scope.state, row.scope.at_us), (ScopeState::Disposed, Some(1_640_000)));
+    assert_eq!(row.scope.started_us, Some(1_630_000));
     let kinds: Vec<_> = row.obligations.iter().map(|row| (row.kind, row.opened_us)).collect();
     let expected = [
         (Obligation::Execution, 0),
