@@ -23,7 +23,7 @@ use crate::obligation::Obligation;
 use crate::plan::Plan;
 use crate::report::words::exact;
 use crate::timeline::{Moment, Signal, Timeline};
-use crate::workload::{ExpectGap, Workload};
+use crate::workload::{ExpectGap, Pool, Step, Work, Workload};
 
 /// The longest share of the cleanup that disposal keeps (K2).
 const DISPOSAL_SHARE: Duration = Duration::from_millis(250);
@@ -192,7 +192,12 @@ pub enum FindingKind {
 /// What the plan of a workload tells.
 pub fn foresee(workload: &Workload, plan: &Plan) -> Foresight {
     let instants = Instants::new(workload, plan);
-    let page = Page { workload, instants: &instants, reaches: Reaches::new(workload, &instants) };
+    let page = Page {
+        workload,
+        instants: &instants,
+        reaches: Reaches::new(workload, &instants),
+        threads: doubts::most_threads(workload),
+    };
     let mut unprovable = gaps::find(&page);
     let mut warnings = doubts::find(&page);
     warnings.extend(wanted::find(&page, &unprovable));
@@ -207,11 +212,19 @@ struct Page<'a> {
     workload: &'a Workload,
     instants: &'a Instants,
     reaches: Reaches<'a>,
+    /// How many threads of the shared pool are wanted at once, at most.
+    threads: u64,
 }
 
 impl Page<'_> {
     fn ids(&self) -> impl Iterator<Item = StepId> {
         (0..self.workload.steps.len() as u32).map(StepId)
+    }
+
+    /// Whether it is blocking work that can have to wait for a thread.
+    fn may_queue(&self, step: &Step) -> bool {
+        matches!(step.work, Work::Blocking { pool: Pool::Shared, .. })
+            && self.threads > self.workload.runtime.blocking_threads as u64
     }
 
     fn of_step(&self, kind: FindingKind, id: StepId, words: [String; 3]) -> Finding {

@@ -11,7 +11,7 @@ use super::reach::{
 use super::{Finding, FindingKind, Page, takes};
 use crate::event::StepId;
 use crate::report::words::{count, exact};
-use crate::workload::{BlockingOp, CpuPlace, OnSignal, Pool, Step, Wait, Work};
+use crate::workload::{BlockingOp, CpuPlace, OnSignal, Pool, Step, Wait, Work, Workload};
 
 /// Less than a timer, a wake-up and a poll together take on a busy machine.
 const POLL_WORTH: Duration = Duration::from_millis(1);
@@ -81,30 +81,27 @@ fn idle_slots(page: &Page<'_>) -> Option<Finding> {
 }
 
 /// How many threads of the shared pool the workload can want at once, in deliveries that hold a slot.
-pub(super) fn most_threads(page: &Page<'_>) -> u64 {
-    let workload = page.workload;
-    let awaited = page.ids().filter(|id| is_top_level(page, *id)).map(|id| threads(page, id));
-    let detached = page
-        .ids()
+pub(super) fn most_threads(workload: &Workload) -> u64 {
+    let cleanup = workload.middleware.iter().filter_map(|one| one.terminate);
+    let awaited = in_order(workload).into_iter().chain(cleanup).chain(workload.dispose);
+    let ids = (0..workload.steps.len() as u32).map(StepId);
+    let detached = ids
         .filter(|id| workload.step(*id).detach)
-        .map(|id| threads_inside(page, id))
-        .sum::<u64>();
-    let each = awaited.max().unwrap_or(0) + detached;
+        .map(|id| threads_inside(workload, id))
+        .fold(0, u64::saturating_add);
+    let each = awaited.map(|id| threads(workload, id)).max().unwrap_or(0).saturating_add(detached);
     each.saturating_mul(workload.load.concurrency.min(workload.load.deliveries).into())
 }
 
-fn is_top_level(page: &Page<'_>, id: StepId) -> bool {
-    page.ids().all(|other| !page.workload.step(other).work.children().contains(&id))
-}
-
 /// The threads that are wanted at once by whoever awaits the step.
-fn threads(page: &Page<'_>, id: StepId) -> u64 {
-    if page.workload.step(id).detach { 0 } else { threads_inside(page, id) }
+fn threads(workload: &Workload, id: StepId) -> u64 {
+    if workload.step(id).detach { 0 } else { threads_inside(workload, id) }
 }
 
-fn threads_inside(page: &Page<'_>, id: StepId) -> u64 {
-    let inside = |steps: &[StepId]| steps.iter().map(|id| threads(page, *id)).collect::<Vec<_>>();
-    match &page.workload.step(id).work {
+fn threads_inside(workload: &Workload, id: StepId) -> u64 {
+    let inside =
+        |steps: &[StepId]| steps.iter().map(|id| threads(workload, *id)).collect::<Vec<_>>();
+    match &workload.step(id).work {
         Work::Blocking { pool: Pool::Shared, .. } => 1,
         Work::Parallel { steps, .. } => inside(steps).iter().sum(),
         work => inside(work.children()).into_iter().max().unwrap_or(0),
@@ -112,7 +109,7 @@ fn threads_inside(page: &Page<'_>, id: StepId) -> u64 {
 }
 
 fn too_few_threads(page: &Page<'_>) -> Option<Finding> {
-    let wanted = most_threads(page);
+    let wanted = page.threads;
     let threads = page.workload.runtime.blocking_threads;
     let words = [
         format!(
@@ -269,11 +266,7 @@ fn takes_no_longer_than_written(page: &Page<'_>, step: &Step, reach: Reach) -> b
         Work::Sleep { .. } => true,
         // Detached, it can still be winding down when its timeout fires.
         Work::Cooperative { .. } => !reach.is_detached,
-        Work::Blocking { op, pool, .. } => {
-            let may_queue = *pool == Pool::Shared
-                && most_threads(page) > page.workload.runtime.blocking_threads as u64;
-            *op != BlockingOp::Fsync && !may_queue
-        }
+        Work::Blocking { op, .. } => *op != BlockingOp::Fsync && !page.may_queue(step),
         Work::Cpu { .. }
         | Work::Polls { .. }
         | Work::Sequence { .. }

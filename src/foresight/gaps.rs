@@ -10,7 +10,7 @@ use super::{Finding, FindingKind, Page, takes};
 use crate::event::StepId;
 use crate::obligation::Obligation;
 use crate::report::words::exact;
-use crate::workload::{OnSignal, Pool, Stage, Step, Work};
+use crate::workload::{OnSignal, Stage, Step, Work};
 
 /// Every such finding, marked where `[expect]` covers it.
 pub(super) fn find(page: &Page<'_>) -> Vec<Finding> {
@@ -23,7 +23,7 @@ pub(super) fn find(page: &Page<'_>) -> Vec<Finding> {
         if is_too_late || !reach.can_run {
             continue;
         }
-        let span = Span::of(page, id, reach);
+        let span = Span::of(page, step, reach);
         let gaps = [
             cannot_be_cut(page, id, step, reach, span),
             thread(page, id, step, reach, span),
@@ -58,13 +58,12 @@ struct Span {
 }
 
 impl Span {
-    fn of(page: &Page<'_>, id: StepId, reach: Reach) -> Self {
+    fn of(page: &Page<'_>, step: &Step, reach: Reach) -> Self {
         let instants = page.instants;
-        let step = page.workload.step(id);
         let from = |base: Duration| base.saturating_add(reach.start.most);
         match step.stage {
             Stage::Terminate => {
-                let before = instants.share * callbacks_before(page, id);
+                let before = instants.share * reach.callbacks_before;
                 let began = instants.window_end + before;
                 let cut = began + instants.share;
                 Self { start: from(began).min(cut), asked: cut, cut }
@@ -81,35 +80,11 @@ impl Span {
                 } else {
                     from(Duration::ZERO).min(cut)
                 };
-                let start = if may_queue(page, step) { start.max(cut) } else { start };
+                let start = if page.may_queue(step) { start.max(cut) } else { start };
                 Self { start, asked, cut }
             }
         }
     }
-}
-
-/// How many callbacks run before the one that the step belongs to: those of middleware further in.
-fn callbacks_before(page: &Page<'_>, id: StepId) -> u32 {
-    let mut before = 0;
-    for middleware in page.workload.middleware.iter().rev() {
-        let Some(callback) = middleware.terminate else { continue };
-        if is_inside(page, callback, id) {
-            break;
-        }
-        before += 1;
-    }
-    before
-}
-
-fn is_inside(page: &Page<'_>, around: StepId, id: StepId) -> bool {
-    around == id
-        || page.workload.step(around).work.children().iter().any(|one| is_inside(page, *one, id))
-}
-
-/// Whether shared blocking work can have to wait for a thread.
-fn may_queue(page: &Page<'_>, step: &Step) -> bool {
-    matches!(step.work, Work::Blocking { pool: Pool::Shared, .. })
-        && super::doubts::most_threads(page) > page.workload.runtime.blocking_threads as u64
 }
 
 fn cannot_be_cut(

@@ -47,6 +47,8 @@ pub(super) struct Reach {
     pub(super) is_detached: bool,
     /// Whether any delivery can come to run it: no share or weight of 0 keeps it from that.
     pub(super) can_run: bool,
+    /// How many callbacks run before the one that it belongs to.
+    pub(super) callbacks_before: u32,
 }
 
 /// The reach of every step.
@@ -63,8 +65,11 @@ impl<'a> Reaches<'a> {
         let reaches = vec![Reach::default(); workload.steps.len()];
         let mut all = Self { workload, instants, reaches, course: Extent::default() };
         all.course = all.in_sequence(&in_order(workload), Extent::default(), Place::COURSE);
-        let cleanup = workload.middleware.iter().filter_map(|one| one.terminate);
-        for id in cleanup.chain(workload.dispose) {
+        let callbacks = workload.middleware.iter().rev().filter_map(|one| one.terminate);
+        for (before, id) in (0..).zip(callbacks) {
+            all.place(id, Extent::default(), Place { before, ..Place::CLEANUP });
+        }
+        if let Some(id) = workload.dispose {
             all.place(id, Extent::default(), Place::CLEANUP);
         }
         all
@@ -108,8 +113,14 @@ impl<'a> Reaches<'a> {
         place.can_run &= step.share > 0.0;
         let work = self.work(step, start, place);
         let awaited = self.awaited(step, work, start, place);
-        self.reaches[id.0 as usize] =
-            Reach { start, work, awaited, is_detached: place.is_detached, can_run: place.can_run };
+        self.reaches[id.0 as usize] = Reach {
+            start,
+            work,
+            awaited,
+            is_detached: place.is_detached,
+            can_run: place.can_run,
+            callbacks_before: place.before,
+        };
         match (step.detach, step.share < 1.0) {
             (true, _) => Extent::default(),
             (false, true) => Extent { least: Duration::ZERO, ..awaited },
@@ -190,11 +201,13 @@ struct Place {
     is_course: bool,
     is_detached: bool,
     can_run: bool,
+    /// Callbacks that run earlier.
+    before: u32,
 }
 
 impl Place {
-    const COURSE: Self = Self { is_course: true, is_detached: false, can_run: true };
-    const CLEANUP: Self = Self { is_course: false, is_detached: false, can_run: true };
+    const COURSE: Self = Self { is_course: true, is_detached: false, can_run: true, before: 0 };
+    const CLEANUP: Self = Self { is_course: false, is_detached: false, can_run: true, before: 0 };
 }
 
 /// The steps of the normal course, in order: ways in, the stages, ways out.
