@@ -5,10 +5,9 @@
 
 use std::time::Duration;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
 use serde::Serialize;
 
+use super::table::{Table, Width};
 use super::text::{Color, NARROWEST, Tone, WIDEST, paint, printable, wrap};
 use crate::event::StepId;
 use crate::foresight::{Finding, Foresight, Instants};
@@ -225,9 +224,9 @@ impl Page<'_> {
             last,
             format!("late receipts are no longer looked for, after {}", exact(instants.observe)),
         ));
-        let mut table = table();
+        let mut table = Table::new(Width::Within(usize::from(WIDEST)));
         for (at, text) in rows {
-            table.add_row([exact(at), text]);
+            table.row([exact(at), text]);
         }
         self.table(table, &[0]);
         let run = format!(
@@ -254,11 +253,10 @@ impl Page<'_> {
             self.step_rows(id, 0, &mut rows);
         }
         let more = rows.len().saturating_sub(MOST_STEPS);
-        let mut table = table();
-        table.set_width(u16::try_from(self.width - 1).unwrap_or(WIDEST));
-        table.set_header(["stage", "step", "does"]);
+        let mut table = Table::new(Width::Within(self.width - 1));
+        table.header(["stage", "step", "does"]);
         for row in rows.into_iter().take(MOST_STEPS) {
-            table.add_row(row);
+            table.row(row);
         }
         self.table(table, &[]);
         if more > 0 {
@@ -281,14 +279,9 @@ impl Page<'_> {
         }
     }
 
-    fn table(&mut self, mut table: Table, numbers: &[usize]) {
-        for column in numbers {
-            if let Some(column) = table.column_mut(*column) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        for line in table.to_string().lines() {
-            self.line(&format!(" {line}"));
+    fn table(&mut self, table: Table, numbers: &[usize]) {
+        for line in table.lines(numbers.iter().copied()) {
+            self.line(&line);
         }
     }
 
@@ -310,12 +303,6 @@ impl Page<'_> {
             self.paragraph(4, "help: ", &printable(&finding.mend));
         }
     }
-}
-
-fn table() -> Table {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table
 }
 
 /// A step's work and its policies, as in `blocking 1s 600ms, share 0.25`.

@@ -6,9 +6,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
-
+use super::table::{Table, Width};
 use super::timeline;
 use crate::obligation::ObligationState;
 use crate::report::tracks::{self, Telling, Tracks};
@@ -256,11 +254,8 @@ impl Page<'_> {
             ("unproven", totals.unproven),
             ("nothing started", totals.nothing_started),
         ];
-        let mut table = Table::new();
-        table
-            .load_style(NOTHING)
-            .set_content_arrangement(ContentArrangement::Disabled)
-            .set_header(["Did it complete?", "", "", "Has it ended?", ""]);
+        let mut table = Table::new(Width::Natural);
+        table.header(["Did it complete?", "", "", "Has it ended?", ""]);
         for row in 0..results.len() {
             let cell = |answers: &[(&'static str, u64)]| match answers.get(row) {
                 Some((word, amount)) => ((*word).to_owned(), amount.to_string()),
@@ -268,20 +263,10 @@ impl Page<'_> {
             };
             let (result, results) = cell(&results);
             let (termination, terminations) = cell(&terminations);
-            table.add_row([result, results, "     ".into(), termination, terminations]);
-        }
-        for numbers in [1, 4] {
-            if let Some(column) = table.column_mut(numbers) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
+            table.row([result, results, "     ".into(), termination, terminations]);
         }
         self.out.push('\n');
-        self.table(&table);
-    }
-
-    fn table(&mut self, table: &Table) {
-        for line in table.to_string().lines() {
-            let line = format!(" {line}");
+        for line in table.lines([1, 4]) {
             self.line(&line);
         }
     }
@@ -457,24 +442,19 @@ impl Page<'_> {
         let told: Vec<usize> = (0..COLUMNS)
             .filter(|column| rows[1..].iter().any(|row| row[*column] != NO_VALUE))
             .collect();
-        let mut table = Table::new();
-        table
-            .load_style(NOTHING)
-            .set_width(u16::try_from(self.width() - 1).unwrap_or(WIDEST))
-            .set_content_arrangement(ContentArrangement::Dynamic);
+        let mut table = Table::new(Width::Within(self.width() - 1));
         for (place, row) in rows.iter().enumerate() {
             let cells = told.iter().map(|column| row[*column].as_str());
             match place {
-                0 => table.set_header(cells),
-                _ => table.add_row(cells),
+                0 => table.header(cells),
+                _ => table.row(cells),
             };
         }
-        for (place, _) in told.iter().enumerate().filter(|(_, column)| **column >= numbers) {
-            if let Some(column) = table.column_mut(place) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
+        let is_number = |(_, column): &(usize, &usize)| **column >= numbers;
+        let numbers = told.iter().enumerate().filter(is_number).map(|(place, _)| place);
+        for line in table.lines(numbers) {
+            self.line(&line);
         }
-        self.table(&table);
     }
 }
 

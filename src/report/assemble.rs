@@ -327,12 +327,8 @@ mod tests {
     use super::*;
     use crate::event::StepId;
     use crate::report::sample::{delivery, facts, report, row, workload};
-<<<<<<< HEAD
-    use crate::report::{ExecutionState, SignalSeen};
-=======
     use crate::report::{ExecutionState, SignalSeen, TerminateState};
     use crate::workload::Work;
->>>>>>> helper-h1
 
     fn rank(values: &[u64], percent: usize) -> Option<u64> {
         nearest_rank(&mut values.to_vec(), percent)

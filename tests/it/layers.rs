@@ -107,8 +107,7 @@ struct Address {
 const ADDRESSES: &[Address] = &[
     Address { name: "annotate_snippets", at: &["workload/fault.rs"] },
     Address { name: "clap", at: &["cli/args.rs", "cli/args/"] },
-    Address { name: "comfy_table", at: &["render/text.rs", "render/text/", "render/plan.rs"] },
-    Address { name: "comfy_table", at: &["render/text.rs", "render/text/"] },
+    Address { name: "comfy_table", at: &["render/table.rs"] },
     Address { name: "humantime", at: &["duration.rs"] },
     Address { name: "indicatif", at: &["cli/progress.rs"] },
     Address { name: "libc", at: &["drive/", "steps/", "cli/"] },
@@ -511,7 +510,7 @@ fn what_may_be_named_is_no_fault() {
             "let x = r#\"crate::\"audit\"#; let y = '\"'; let z: &'static str = \"tokio::\";",
         ),
         ("engine.rs", "#[cfg(test)]\nmod tests {\n    use crate::report::Report;\n}"),
-        ("render/text.rs", "use comfy_table::Table; writeln!(out, \"x\");"),
+        ("render/table.rs", "use comfy_table::Table; writeln!(out, \"x\");"),
         ("workload/file.rs", "use std::fs::File; use toml::de::DeTable;"),
         ("steps.rs", "tokio::task::yield_now().await;"),
         ("steps/command.rs", "fn libc() {}"),
