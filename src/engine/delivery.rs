@@ -93,6 +93,8 @@ pub struct Delivery {
     /// `E` as it stood when it came: no root moves it any more (X4).
     frozen: Option<Moment>,
     holds_slot: bool,
+    /// What time alone brings next; worked out anew after whatever can move it.
+    next: Option<(Moment, Due)>,
 }
 
 impl Delivery {
@@ -116,6 +118,7 @@ impl Delivery {
             open: 0,
             frozen: None,
             holds_slot: false,
+            next: None,
         }
     }
 
@@ -131,7 +134,7 @@ impl Delivery {
 
     /// When time alone will bring the next decision.
     pub fn due(&self) -> Option<Moment> {
-        self.next_due().map(|(at, _)| at)
+        self.next.map(|(at, _)| at)
     }
 
     /// What the task is to hold now.
@@ -246,11 +249,12 @@ impl Delivery {
     }
 
     fn decide_due(&mut self, now: Moment, tie: Tie, decisions: &mut Vec<Decision>) {
-        while let Some((at, due)) = self.next_due() {
+        while let Some((at, due)) = self.next {
             if at > now || (at == now && tie == Tie::EndOfWork) {
                 return;
             }
             self.decide(now, at, due, decisions);
+            self.next = self.next_due();
         }
     }
 
@@ -320,14 +324,16 @@ impl Delivery {
                     self.signal(Signal { reason: *reason, at: now }, decisions);
                 }
             }
+            // These move no phase, and so nothing that is due.
             Observation::StepStarted { .. }
             | Observation::StepEnded(_)
             | Observation::Degraded { .. }
             | Observation::SignalSeen { .. }
             | Observation::DestructorPanicked { .. }
             | Observation::Sighted(_)
-            | Observation::Tick => {}
+            | Observation::Tick => return,
         }
+        self.next = self.next_due();
     }
 
     fn take_verdict(
