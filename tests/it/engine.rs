@@ -1083,6 +1083,21 @@ fn settlement_may_outlast_the_delivery() {
     shows(&world, &["2s freeze", "3.01s confirmed", "3.01s free slot"]);
 }
 
+#[test]
+fn slot_is_held_through_a_settlement_although_the_disposer_does_not_go() {
+    let world = |confirms_in| {
+        two_seconds(sleep(10))
+            .dispose(endless().drop_takes(FOREVER))
+            .broker_with(slow_broker(5_000, confirms_in))
+    };
+    // Observation alone would let the slot go at 4 s.
+    let unheard = outcome(&world(FOREVER));
+    shows(&world(FOREVER), &["2s settle Retry until 7s", "7s expire", "7s free slot"]);
+    never_says(&unheard, "4s free slot");
+    shows(&world(ms(3_000)), &["5s confirmed", "5s redeliver", "5s free slot"]);
+    shows(&world(ms(1_000)), &["3s confirmed", "3s redeliver", "4s free slot"]);
+}
+
 // Force, in every phase
 
 #[test]

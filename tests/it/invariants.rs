@@ -336,6 +336,8 @@ impl<'a> Reading<'a> {
                 let is_over = self.released && self.running.is_none() && self.settlement_is_over();
                 let observed = self.end() + self.world.observe.as_nanos() as u64;
                 check(is_over || now >= observed, "the slot is held until the release")?;
+                let is_settled = !self.released || self.settlement_is_over();
+                check(is_settled, "the slot is held until the settlement is over")?;
             }
             Decision::Redeliver => {
                 let settlement = self.settled.map(|(settlement, _)| settlement);
