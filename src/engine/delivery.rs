@@ -497,7 +497,7 @@ impl Delivery {
             decisions.push(Decision::Settle { settlement, until: now });
             self.free_slot_if_over(now, decisions);
         } else {
-            let until = (now + policy.timeout).min(latest).max(now);
+            let until = (now + policy.timeout).min(latest);
             self.phase = Phase::Settling { settlement, until };
             self.settlement_due = until;
             decisions.push(Decision::Settle { settlement, until });

@@ -1078,6 +1078,14 @@ fn settlement_is_capped_by_the_root_and_not_added_to_it() {
 }
 
 #[test]
+fn settlement_decided_past_the_root_was_due_at_the_root() {
+    let mut world = two_seconds(sleep(510)).root(root(500, 800)).dispose(endless());
+    world.lateness = ms(40);
+    let world = world.broker_with(slow_broker(5_000, FOREVER));
+    shows(&world, &["1.34s settle Retry until 1.3s", "1.34s expire, due 1.3s"]);
+}
+
+#[test]
 fn settlement_may_outlast_the_delivery() {
     let world = two_seconds(sleep(10)).broker_with(slow_broker(5_000, ms(3_000)));
     shows(&world, &["2s freeze", "3.01s confirmed", "3.01s free slot"]);
