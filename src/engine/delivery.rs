@@ -242,7 +242,9 @@ impl Delivery {
         if self.frozen.is_none() && !self.is_closed() {
             consider(end, Due::Freeze);
         }
-        if self.frozen.is_some() && self.holds_slot && self.frame != Frame::None {
+        // What is not released keeps the slot so long at most; a settlement has an end of its own.
+        let is_settled = matches!(self.phase, Phase::Over { .. });
+        if self.frozen.is_some() && is_settled && self.holds_slot && self.frame != Frame::None {
             consider(end + self.plan.observe, Due::FreeSlot);
         }
         earliest
@@ -278,7 +280,7 @@ impl Delivery {
                 };
                 self.phase = Phase::Over { unconfirmed: Some(settlement) };
                 decisions.push(Decision::Expire { due: at });
-                self.free_slot_if_over(decisions);
+                self.free_slot_if_over(now, decisions);
             }
             Due::FreeSlot => self.free_slot(decisions),
         }
@@ -305,14 +307,14 @@ impl Delivery {
                 if matches!(self.phase, Phase::Returning | Phase::Cut) {
                     self.begin_cleanup(now, decisions);
                 }
-                self.free_slot_if_over(decisions);
+                self.free_slot_if_over(now, decisions);
             }
             Observation::ElementDropped { step } => {
                 self.end_cleanup_element(now, *step, false, decisions);
             }
             Observation::Opened { .. } => self.open += 1,
             Observation::Closed { .. } => self.open = self.open.saturating_sub(1),
-            Observation::Confirmed => self.confirm(decisions),
+            Observation::Confirmed => self.confirm(now, decisions),
             Observation::RootPublished { root } => self.publish(**root),
             Observation::Stopped { reason } => {
                 let may_signal = match self.phase {
@@ -450,7 +452,7 @@ impl Delivery {
         match self.phase {
             Phase::Callback { .. } => self.next_callback(now, decisions),
             Phase::Disposal { .. } => self.settle(now, decisions),
-            _ => self.free_slot_if_over(decisions),
+            _ => self.free_slot_if_over(now, decisions),
         }
     }
 
@@ -491,7 +493,7 @@ impl Delivery {
     fn settle(&mut self, now: Moment, decisions: &mut Vec<Decision>) {
         let Some(policy) = self.plan.settlement else {
             self.phase = Phase::Over { unconfirmed: None };
-            self.free_slot_if_over(decisions);
+            self.free_slot_if_over(now, decisions);
             return;
         };
         let settlement = self.settlement(policy.redeliveries);
@@ -499,9 +501,9 @@ impl Delivery {
         if settlement == Settlement::Released {
             self.phase = Phase::Over { unconfirmed: None };
             decisions.push(Decision::Settle { settlement, until: now });
-            self.free_slot_if_over(decisions);
+            self.free_slot_if_over(now, decisions);
         } else {
-            let until = (now + policy.timeout).min(latest).max(now);
+            let until = (now + policy.timeout).min(latest);
             self.phase = Phase::Settling { settlement, until };
             self.settlement_due = until;
             decisions.push(Decision::Settle { settlement, until });
@@ -527,7 +529,7 @@ impl Delivery {
         if self.returned_in_time { None } else { self.signal.map(|signal| signal.reason) }
     }
 
-    fn confirm(&mut self, decisions: &mut Vec<Decision>) {
+    fn confirm(&mut self, now: Moment, decisions: &mut Vec<Decision>) {
         let settlement = match self.phase {
             Phase::Settling { settlement, .. } => settlement,
             // The broker's word came late; it still holds for the message.
@@ -539,13 +541,19 @@ impl Delivery {
         if settlement == Settlement::Retry {
             decisions.push(Decision::Redeliver);
         }
-        self.free_slot_if_over(decisions);
+        self.free_slot_if_over(now, decisions);
     }
 
-    fn free_slot_if_over(&mut self, decisions: &mut Vec<Decision>) {
-        if matches!(self.phase, Phase::Over { .. }) && self.frame == Frame::None {
+    fn free_slot_if_over(&mut self, now: Moment, decisions: &mut Vec<Decision>) {
+        let is_released = self.frame == Frame::None || self.is_observed(now);
+        if matches!(self.phase, Phase::Over { .. }) && is_released {
             self.free_slot(decisions);
         }
+    }
+
+    /// Whether what is not released has been observed as long as it may keep the slot (X7).
+    fn is_observed(&self, now: Moment) -> bool {
+        self.frozen.is_some_and(|end| end + self.plan.observe <= now)
     }
 
     fn free_slot(&mut self, decisions: &mut Vec<Decision>) {

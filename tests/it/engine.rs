@@ -1078,9 +1078,32 @@ fn settlement_is_capped_by_the_root_and_not_added_to_it() {
 }
 
 #[test]
+fn settlement_decided_past_the_root_was_due_at_the_root() {
+    let mut world = two_seconds(sleep(510)).root(root(500, 800)).dispose(endless());
+    world.lateness = ms(40);
+    let world = world.broker_with(slow_broker(5_000, FOREVER));
+    shows(&world, &["1.34s settle Retry until 1.3s", "1.34s expire, due 1.3s"]);
+}
+
+#[test]
 fn settlement_may_outlast_the_delivery() {
     let world = two_seconds(sleep(10)).broker_with(slow_broker(5_000, ms(3_000)));
     shows(&world, &["2s freeze", "3.01s confirmed", "3.01s free slot"]);
+}
+
+#[test]
+fn slot_is_held_through_a_settlement_although_the_disposer_does_not_go() {
+    let world = |confirms_in| {
+        two_seconds(sleep(10))
+            .dispose(endless().drop_takes(FOREVER))
+            .broker_with(slow_broker(5_000, confirms_in))
+    };
+    // Observation alone would let the slot go at 4 s.
+    let unheard = outcome(&world(FOREVER));
+    shows(&world(FOREVER), &["2s settle Retry until 7s", "7s expire", "7s free slot"]);
+    never_says(&unheard, "4s free slot");
+    shows(&world(ms(3_000)), &["5s confirmed", "5s redeliver", "5s free slot"]);
+    shows(&world(ms(1_000)), &["3s confirmed", "3s redeliver", "4s free slot"]);
 }
 
 // Force, in every phase

@@ -125,7 +125,6 @@ struct Reading<'a> {
     disposed: bool,
     cleanup_failed: bool,
     settled: Option<(Settlement, u64)>,
-    settled_at: u64,
     revoked: bool,
     confirmed: bool,
     expired: bool,
@@ -171,7 +170,6 @@ impl<'a> Reading<'a> {
             disposed: false,
             cleanup_failed: false,
             settled: None,
-            settled_at: 0,
             revoked: false,
             confirmed: false,
             expired: false,
@@ -317,9 +315,7 @@ impl<'a> Reading<'a> {
                 let (_, until) = self.settled.ok_or("only what was settled expires")?;
                 check(!self.confirmed && !self.expired, "a settlement ends once")?;
                 let root_hard = self.root.map_or(u64::MAX, |root| root.hard_cutoff.nanos());
-                // Settled late, past the root itself, it has no time at all.
-                let latest = until.min(root_hard).max(self.settled_at);
-                equal(due.nanos(), latest, "when a settlement expires")?;
+                equal(due.nanos(), until.min(root_hard), "when a settlement expires")?;
                 self.expired = true;
                 self.on_time(now, *due)?;
             }
@@ -336,6 +332,8 @@ impl<'a> Reading<'a> {
                 let is_over = self.released && self.running.is_none() && self.settlement_is_over();
                 let observed = self.end() + self.world.observe.as_nanos() as u64;
                 check(is_over || now >= observed, "the slot is held until the release")?;
+                let is_settled = !self.released || self.settlement_is_over();
+                check(is_settled, "the slot is held until the settlement is over")?;
             }
             Decision::Redeliver => {
                 let settlement = self.settled.map(|(settlement, _)| settlement);
@@ -418,11 +416,10 @@ impl<'a> Reading<'a> {
         let root_hard = self.root.map_or(u64::MAX, |root| root.hard_cutoff.nanos());
         let expected_until = match settlement {
             Settlement::Released => now,
-            _ => (now + timeout).min(root_hard).max(now),
+            _ => (now + timeout).min(root_hard),
         };
         equal(until, expected_until, "how long the broker has")?;
         self.settled = Some((settlement, until));
-        self.settled_at = now;
         Ok(())
     }
 
