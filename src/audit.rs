@@ -14,6 +14,7 @@ mod rules;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -66,6 +67,7 @@ pub fn judge(workload: &Workload, plan: &Plan, log: &EventLog) -> Audit {
         }
         deliveries.push(delivery);
     }
+    whole::check(workload, log, &deliveries, &mut disagreements);
     let shutdown = shutdown(log, last_left, &deliveries);
     Audit { deliveries, shutdown, lateness: percentiles(lateness), disagreements }
 }

@@ -23,7 +23,7 @@
 //! - [`advice`]: one true sentence for each gap.
 //! - [`report`]: the one value that is shown, stored and compared; [`expect`] holds it against `[expect]`.
 //! - [`replay`]: a recorded log against a fresh engine.
-//! - [`render`]: a report as text or JSON.
+//! - [`render`]: a report or a plan as text or JSON.
 //! - [`progress`]: counters that a driver moves.
 //!
 //! Shell: clocks, threads, the runtime, files:

@@ -78,6 +78,8 @@ impl Element {
 pub(super) struct Executions {
     pub begun: u32,
     pub last_started: Option<Moment>,
+    /// Whether its frame was seen to be polled, and not only told to start.
+    pub was_polled: bool,
     pub last_ended: Option<(Moment, StepEnd)>,
 }
 
@@ -214,6 +216,10 @@ impl<'a> Course<'a> {
             Observation::StepStarted { step } => {
                 if !self.shape.begins_by_decision(*step) {
                     self.begin(*step, at);
+                }
+                if let Some(executions) = self.executions.get_mut(index(*step)) {
+                    executions.last_started = Some(at);
+                    executions.was_polled = true;
                 }
             }
             Observation::StepEnded(end) => {

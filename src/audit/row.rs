@@ -205,8 +205,10 @@ fn step_row(shape: &Shape<'_>, course: &Course<'_>, id: StepId) -> Option<Step> 
     let step = shape.step(id)?;
     let executions = course.executions.get(id.0 as usize)?;
     let was_skipped = executions.was_skipped();
-    let started = executions.last_started.filter(|_| !was_skipped);
     let ended = executions.last_ended.as_ref();
+    // Told to start, and its frame was gone before its turn at a worker came.
+    let was_never_polled = !executions.was_polled && ended.is_none() && course.pipeline.is_some();
+    let started = executions.last_started.filter(|_| !was_skipped && !was_never_polled);
     let outcome = match ended.map(|(_, end)| end.outcome) {
         Some(StepOutcome::Success) => StepWord::Success,
         Some(StepOutcome::Failure) => StepWord::Failure,
@@ -225,7 +227,8 @@ fn step_row(shape: &Shape<'_>, course: &Course<'_>, id: StepId) -> Option<Step> 
         outcome,
         code: ended.and_then(|(_, end)| end.code.as_deref()).map(str::to_owned),
         polls: ended.map_or(0, |(_, end)| end.polls),
-        attempts: executions.begun - u32::from(was_skipped && executions.begun > 0),
+        attempts: executions.begun
+            - u32::from((was_skipped || was_never_polled) && executions.begun > 0),
         left: ended.and_then(|(_, end)| end.left),
         over_us: ended
             .and_then(|(_, end)| end.over)

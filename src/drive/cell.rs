@@ -99,7 +99,7 @@ pub(crate) struct Cell {
     order: Mutex<Order>,
     signal_at: AtomicU64,
     signal_noted: AtomicBool,
-    /// Clean-up frames with a number below this one were cut.
+    /// Clean-up frames up to this number were cut.
     cleanup_cut: AtomicU32,
     waker: AtomicWaker,
     woken_at: AtomicU64,
@@ -331,10 +331,24 @@ impl Cell {
         self.lock().retired
     }
 
-    /// Takes the log as it stands; whatever is seen later is seen by nobody.
-    pub(crate) fn retire(&self) -> DeliveryLog {
+    /// Takes the log as it stands, once; whatever is seen later is seen by nobody.
+    pub(crate) fn retire(&self) -> Option<DeliveryLog> {
         let mut order = self.lock();
-        order.retired = true;
+        let is_first = !std::mem::replace(&mut order.retired, true);
+        is_first.then(|| self.take_log(&mut order))
+    }
+
+    /// Sees nothing any more; answers whether its log is still to be taken.
+    pub(crate) fn stop(&self) -> bool {
+        !std::mem::replace(&mut self.lock().retired, true)
+    }
+
+    /// The log of a stopped delivery. What was due by `now` is decided first, also when the control
+    /// thread has not come to it.
+    pub(crate) fn take_stopped(&self, now: Moment) -> DeliveryLog {
+        let mut order = self.lock();
+        let Order { machine, log, .. } = &mut *order;
+        record(machine, now, Observation::Tick, log);
         self.take_log(&mut order)
     }
 
@@ -381,11 +395,8 @@ impl Cell {
         if orders.wake || order.machine.assignment() != assignment {
             self.turn.fetch_add(1, Ordering::AcqRel);
         }
-        let finished = order.machine.is_closed().then(|| {
-            order.retired = true;
-            self.take_log(&mut order)
-        });
-        if orders.free_slot && finished.is_none() {
+        let is_closed = order.machine.is_closed();
+        if orders.free_slot && !is_closed {
             // The slot's bell goes to the next delivery; what lingers has one of its own.
             order.bell = Bell::new();
             order.bell.give_to(Arc::downgrade(self));
@@ -397,8 +408,8 @@ impl Cell {
             self.shared.control.set(due, Alarm::Due(bell));
         }
         self.act(&orders, now);
-        if orders.free_slot || finished.is_some() {
-            self.shared.leave(self, orders.free_slot, finished);
+        if orders.free_slot || is_closed {
+            self.shared.leave(self, orders.free_slot, is_closed);
         }
         (orders.next, now)
     }

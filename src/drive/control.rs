@@ -20,8 +20,8 @@ use crate::obligation::Evidence;
 use crate::report::Control as Class;
 use crate::timeline::Moment;
 
-/// The control thread sleeps at least so long between two wake-ups: a real-time thread that wakes
-/// without pause is throttled by the kernel for up to 50 ms.
+/// The control thread sleeps at least so long between two alarms, unless an earlier one is set: a
+/// real-time thread that wakes without pause is throttled by the kernel for up to 50 ms.
 const BETWEEN_WAKES: Duration = Duration::from_micros(100);
 const PRIORITY: u32 = 10;
 

@@ -3,7 +3,7 @@
 //! One lock holds admission, the live cells and the finished logs. It may be held while a cell is
 //! locked, never the other way round.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::drive::task::{self, Started};
 use crate::drive::watch::Watch;
 use crate::engine::{Admission, Delivery, Ticket, record};
 use crate::event::{
-    DeliveryId, DeliveryLog, EventLog, Initiator, Observation, RunEntry, RunEvent, StepEnd, StepId,
-    StepOutcome,
+    Decision, DeliveryId, DeliveryLog, Entry, Event, EventLog, Initiator, Observation, RunEntry,
+    RunEvent, StepEnd, StepId, StepOutcome,
 };
 use crate::plan::Plan;
 use crate::progress::Progress;
@@ -52,7 +52,21 @@ struct Floor {
     lingering: HashMap<DeliveryId, Arc<Cell>>,
     root: Option<Root>,
     forced: bool,
+    /// Observation is over: nobody is admitted, and nothing is logged any more.
+    ended: bool,
     log: EventLog,
+}
+
+/// Messages that were to be delivered again in the very instant in which observation ended.
+fn unanswered(log: &EventLog) -> Vec<(u32, u32)> {
+    let came: HashSet<_> = log.deliveries.iter().map(|log| (log.message, log.attempt)).collect();
+    let is_retry = |entry: &Entry| matches!(entry.event, Event::Decided(Decision::Redeliver));
+    log.deliveries
+        .iter()
+        .filter(|log| log.entries.iter().any(is_retry))
+        .map(|log| (log.message, log.attempt))
+        .filter(|(message, attempt)| !came.contains(&(*message, attempt + 1)))
+        .collect()
 }
 
 fn plain_end(step: StepId) -> Arc<StepEnd> {
@@ -96,6 +110,7 @@ impl Shared {
                 lingering: HashMap::new(),
                 root: None,
                 forced: false,
+                ended: false,
                 log: EventLog::default(),
             }),
             changed: Condvar::new(),
@@ -118,16 +133,19 @@ impl Shared {
         }
     }
 
-    /// A delivery gives its slot back, or has nothing open any more, or both; its log comes with the
-    /// latter. Whoever waits for the slot takes it.
-    pub(crate) fn leave(
-        self: &Arc<Self>,
-        cell: &Arc<Cell>,
-        frees_slot: bool,
-        log: Option<DeliveryLog>,
-    ) {
+    /// A delivery gives its slot back, or has nothing open any more, or both. Whoever waits for the
+    /// slot takes it.
+    ///
+    /// The last receipt may be here before the slot: logs are taken under the floor's lock, so each is
+    /// in the record once.
+    pub(crate) fn leave(self: &Arc<Self>, cell: &Arc<Cell>, frees_slot: bool, is_closed: bool) {
         let mut floor = self.lock();
-        floor.log.deliveries.extend(log);
+        if floor.ended {
+            return;
+        }
+        if is_closed {
+            floor.log.deliveries.extend(cell.retire());
+        }
         let id = cell.ticket().id;
         let mut started = None;
         let left = if frees_slot {
@@ -136,7 +154,6 @@ impl Shared {
             floor.admission.free_slot();
             self.progress.over.fetch_add(1, Ordering::Relaxed);
             started = self.admit_one(&mut floor);
-            // Its last receipt may have come since, and been here before.
             if !cell.is_retired() {
                 floor.lingering.insert(id, Arc::clone(cell));
             }
@@ -144,6 +161,7 @@ impl Shared {
         } else {
             floor.lingering.remove(&id)
         };
+        self.progress.in_flight.store(floor.admission.in_flight().into(), Ordering::Relaxed);
         let is_over = floor.admission.is_over();
         drop(floor);
         // Frees memory, which need not be done inside the lock.
@@ -166,7 +184,8 @@ impl Shared {
         let spare = slot.spare.take();
         let cell = Cell::new(ticket, Arc::clone(self), number, &slot.bell, spare);
         slot.cell = Some(Arc::clone(&cell));
-        // Under the lock, so that a root is either seen here or published to the cell.
+        // Under the lock, so that a root is either seen here or published to the cell. It cannot end the
+        // delivery, which would need the lock again: there is an element to start.
         let first = cell.observe(Observation::Admitted { root: floor.root.map(Box::new) });
         self.progress.in_flight.store(floor.admission.in_flight().into(), Ordering::Relaxed);
         Some(Started { cell, first })
@@ -174,15 +193,21 @@ impl Shared {
 
     /// The message comes again.
     pub(crate) fn redeliver(self: &Arc<Self>, ticket: Ticket, now: Moment) {
-        self.progress.total.fetch_add(1, Ordering::Relaxed);
         let mut floor = self.lock();
-        let turned_away = floor.admission.redeliver(ticket.message, ticket.attempt + 1, now);
-        if let Some(ticket) = turned_away {
+        if floor.ended {
+            return;
+        }
+        self.redeliver_locked(&mut floor, ticket.message, ticket.attempt, now);
+        drop(floor);
+        self.admit();
+    }
+
+    fn redeliver_locked(&self, floor: &mut Floor, message: u32, attempt: u32, now: Moment) {
+        self.progress.total.fetch_add(1, Ordering::Relaxed);
+        if let Some(ticket) = floor.admission.redeliver(message, attempt + 1, now) {
             let log = self.released(ticket, now);
             floor.log.deliveries.push(log);
         }
-        drop(floor);
-        self.admit();
     }
 
     /// Begins the shutdown of the run; a second one changes nothing.
@@ -251,22 +276,34 @@ impl Shared {
         self.end_observation(&cells)
     }
 
-    /// One last look at what is open, and the log as it stands then.
+    /// One last look at what is open, and the log as it stands then. Whatever comes later finds the
+    /// floor closed.
     fn end_observation(&self, cells: &[Arc<Cell>]) -> EventLog {
         for cell in cells {
             self.watch.look(cell);
         }
-        let at = self.control.now();
-        let open: Vec<_> = cells.iter().map(|cell| cell.retire()).collect();
         let mut floor = self.lock();
+        floor.ended = true;
+        let stopped: Vec<_> = floor.live().filter(|cell| cell.stop()).cloned().collect();
+        // Read when nothing is seen any more, so that no entry is later.
+        let now = self.control.now();
+        let open: Vec<_> = stopped.iter().map(|cell| cell.take_stopped(now)).collect();
+        floor.log.deliveries.extend(open);
+        for ticket in floor.admission.close() {
+            let log = self.released(ticket, now);
+            floor.log.deliveries.push(log);
+        }
+        for (message, attempt) in unanswered(&floor.log) {
+            self.redeliver_locked(&mut floor, message, attempt, now);
+        }
+        let slots = std::mem::take(&mut floor.slots);
+        let lingering = std::mem::take(&mut floor.lingering);
         let mut log = std::mem::take(&mut floor.log);
+        drop(floor);
         // The cells that are still open hold on to this floor; they are let go of here.
-        floor.slots.clear();
-        floor.lingering.clear();
-        // What retired itself since is in the log already, and its cell had nothing left to give.
-        log.deliveries.extend(open.into_iter().filter(|log| !log.entries.is_empty()));
+        drop((slots, lingering));
         log.deliveries.sort_by_key(|log| log.id);
-        log.run.push(RunEntry { at, event: RunEvent::ObservationEnded });
+        log.run.push(RunEntry { at: now, event: RunEvent::ObservationEnded });
         log
     }
 

@@ -31,14 +31,16 @@ pub(crate) fn raise(priority: u32) -> Control {
     // SAFETY: PR_SET_TIMERSLACK takes one integer and touches no memory of ours.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0_u64, 0_u64, 0_u64) };
     let fifo = SchedulingAttributes { policy: FIFO, priority, ..SchedulingAttributes::default() };
-    let slice = SchedulingAttributes {
+    // Not behind the workload's own threads, where those may be favoured.
+    let slice = |nice| SchedulingAttributes {
         policy: ORDINARY,
+        nice,
         runtime: SHORT_SLICE,
         ..SchedulingAttributes::default()
     };
     if set(fifo) {
         Control::Fifo
-    } else if set(slice) {
+    } else if set(slice(FAVOURED)) || set(slice(0)) {
         Control::Slice
     } else {
         Control::Ordinary

@@ -21,6 +21,7 @@ pub struct Signals {
 #[derive(Default)]
 struct State {
     count: u32,
+    last: Option<Initiator>,
     listener: Option<Listener>,
 }
 
@@ -56,21 +57,29 @@ impl Signals {
 
     /// Tells `listener` of those that come, and of the one that has come already.
     pub(crate) fn listen(&self, listener: Option<Listener>) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).listener = listener;
+        let (last, count) = {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.listener.clone_from(&listener);
+            (state.last, state.count)
+        };
+        if let (Some(by), Some(listener)) = (last, listener) {
+            listener(by, count);
+        }
     }
 }
 
 fn answer(state: &Mutex<State>, number: i32) {
+    let by = if number == libc::SIGINT { Initiator::Interrupt } else { Initiator::Terminate };
     let (count, listener) = {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         state.count += 1;
+        state.last = Some(by);
         (state.count, state.listener.clone())
     };
     if count >= 3 {
         // SAFETY: ends the process without running anything of ours, which is what is wanted.
         unsafe { libc::_exit(128 + number) };
     }
-    let by = if number == libc::SIGINT { Initiator::Interrupt } else { Initiator::Terminate };
     if let Some(listener) = listener {
         listener(by, count);
     }
@@ -84,5 +93,24 @@ fn signal_set() -> libc::sigset_t {
         libc::sigaddset(set.as_mut_ptr(), libc::SIGINT);
         libc::sigaddset(set.as_mut_ptr(), libc::SIGTERM);
         set.assume_init()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_that_came_before_anybody_listened_is_told() {
+        let signals = Signals::default();
+        answer(&signals.state, libc::SIGINT);
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let tell = Arc::clone(&told);
+        signals.listen(Some(Arc::new(move |by, count| {
+            tell.lock().expect("nobody panics").push((by, count));
+        })));
+        answer(&signals.state, libc::SIGTERM);
+        let told = told.lock().expect("nobody panics");
+        assert_eq!(*told, [(Initiator::Interrupt, 1), (Initiator::Terminate, 2)]);
     }
 }

@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 use crate::drive::cell::{Cell, Next};
 use crate::engine::Assignment;
 use crate::event::{DeliveryId, Observation, StepId, Verdict};
-use crate::panics::contain;
+use crate::panics::{Panicked, contain};
 use crate::steps::{self, Element, Running, Scene};
 
 enum Held {
@@ -70,15 +70,19 @@ impl DeliveryTask {
         Self { waker, cell, held: Held::Pipeline(pipeline), told }
     }
 
-    fn drop_frame(&mut self) {
-        let frame = std::mem::replace(&mut self.held, Held::Nothing);
-        // Each destructor of a step contains its own panic; this is for whatever else may.
-        let _ = contain(|| drop(frame));
-    }
-
     /// Drops the frame, and then says that it is gone.
     fn let_go(&mut self, seen: Observation) {
-        self.drop_frame();
+        let frame = std::mem::replace(&mut self.held, Held::Nothing);
+        let step = match &frame {
+            Held::Pipeline(pipeline) => pipeline.at.as_ref().map(|(step, _)| *step),
+            Held::Cleanup(step, _) => Some(*step),
+            Held::Nothing => None,
+        };
+        // Each destructor of a step contains its own panic. Whatever else panics here leaves the release
+        // without evidence (X1).
+        if let (Err(Panicked), Some(step)) = (contain(|| drop(frame)), step) {
+            self.cell.observe(Observation::DestructorPanicked { step });
+        }
         self.cell.shared().watch.let_go(&self.cell);
         self.cell.observe(seen);
     }
@@ -154,10 +158,8 @@ impl DeliveryTask {
                     return Poll::Ready(());
                 }
             }
-            // Pending. A signal or cut that came during the poll may have found no waker to use.
-            if task.cell.turn() == turn {
-                return Poll::Pending;
-            }
+            // Whatever is decided from here on finds the waker that was registered above.
+            return Poll::Pending;
         }
     }
 }

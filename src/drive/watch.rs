@@ -1,7 +1,7 @@
 //! Who is inside what, since when, and what the thread is doing there.
 //!
 //! Every worker has a [`Presence`]: the step whose poll or destructor it is inside of. It is
-//! written with two stores around each poll and read by anybody. When a delivery is overdue, the
+//! written around each poll and read by anybody. When a delivery is overdue, the
 //! watch thread looks at whoever holds it and logs what it saw.
 //!
 //! The culprit of a gap is not always a step of the delivery that has the gap: a woken task can sit
@@ -10,7 +10,8 @@
 //! trials with two spinning workers):
 //!
 //! 1. the delivery's own step that is inside a poll or a destructor;
-//! 2. the step on the worker that last woke the delivery's task, if it was inside before that and still is;
+//! 2. the step on the worker that first woke the delivery's task since its last poll, if it was inside
+//!    before that and still is;
 //! 3. if every worker is inside a step, the one that has been longest;
 //! 4. otherwise nobody: what held the task was seen by nobody.
 
@@ -88,8 +89,7 @@ pub(crate) struct Stay {
 
 impl Drop for Stay {
     fn drop(&mut self) {
-        self.presence.since.store(self.since, Ordering::Relaxed);
-        self.presence.place.store(self.place, Ordering::Release);
+        self.presence.mark(self.place, self.since);
     }
 }
 
@@ -97,6 +97,13 @@ impl Presence {
     /// The number of the calling thread's presence, if it has one.
     pub(crate) fn here() -> Option<u32> {
         PRESENCE.with(|presence| presence.get().map(|presence| presence.number))
+    }
+
+    /// Cleared in between, so that a reader never pairs a place with another one's instant.
+    fn mark(&self, place: u64, since: u64) {
+        self.place.store(0, Ordering::Release);
+        self.since.store(since, Ordering::Release);
+        self.place.store(place, Ordering::Release);
     }
 
     fn read(&self) -> Option<(Place, Moment)> {
@@ -167,10 +174,7 @@ impl Watch {
             since: presence.since.load(Ordering::Relaxed),
             presence,
         };
-        // Cleared first, so that a reader never pairs the new place with the old instant.
-        stay.presence.place.store(0, Ordering::Release);
-        stay.presence.since.store(now.nanos(), Ordering::Release);
-        stay.presence.place.store(place.pack(), Ordering::Release);
+        stay.presence.mark(place.pack(), now.nanos());
         stay
     }
 

@@ -22,7 +22,7 @@ pub enum Assignment {
     Pipeline,
     /// The frame of this callback or disposer.
     Cleanup(StepId),
-    /// Nothing, now or ever again.
+    /// Nothing for now. A task that holds nothing either is over.
     Nothing,
 }
 

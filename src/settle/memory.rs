@@ -1,7 +1,7 @@
-//! The broker in memory: hears every settlement at once, and confirms it after a while or never.
+//! The broker in memory: it confirms every settlement after a while, or never.
 //!
-//! It computes instants only; the driver's own timer carries the confirmation, so a workload that
-//! holds every worker cannot delay it.
+//! Says when; the driver's own timer carries the confirmation, so a workload that holds every worker
+//! cannot delay it.
 
 use std::time::Duration;
 

@@ -21,6 +21,7 @@ const PURE: &[&str] = &[
     "audit",
     "advice",
     "report",
+    "replay",
     "expect",
     "render",
     "progress",

@@ -110,3 +110,47 @@ fn a_forced_run_replays() {
     let forced = Some(Reason::ForcedShutdown);
     assert_eq!(reasons, [forced, forced, None, None], "two were running, two were released");
 }
+
+/// The recorded log of a case, for a test to damage.
+fn recorded(case: &str) -> (Arc<workload::Workload>, Arc<Plan>, EventLog) {
+    let case = folder("cases").join(case).with_extension("toml");
+    let (workload, plan) = load(&case);
+    let text = fs::read_to_string(record_of(&case)).expect("it is recorded");
+    (workload, plan, serde_json::from_str(&text).expect("it is a log"))
+}
+
+#[test]
+fn a_delivery_that_is_missing_from_the_log_is_no_success() {
+    let (workload, plan, mut log) = recorded("choice-takes-only-what-has-weight");
+    log.deliveries.remove(3);
+    let audit = audit::judge(&workload, &plan, &log);
+    assert_eq!(audit.disagreements, ["the log holds 19 of 20 deliveries"]);
+}
+
+#[test]
+fn a_step_without_an_end_is_not_proven() {
+    let (workload, plan, mut log) = recorded("custom-profile-settles-with-nobody");
+    let is_end = |event: &Event| matches!(event, Event::Observed(Observation::StepEnded(_)));
+    log.deliveries[0].entries.retain(|entry| !is_end(&entry.event));
+    let audit = audit::judge(&workload, &plan, &log);
+    let missing = "delivery 1: `handler-1` began and has no end, and nothing is owed for it";
+    assert_eq!(audit.disagreements, [missing]);
+}
+
+#[test]
+fn bounded_runs_lose_no_delivery() {
+    let text = "[budget]\ntotal = \"60s\"\n[load]\ndeliveries = 20000\nconcurrency = 40\n\
+                [settlement]\nredeliveries = 3\nconfirm_in = \"1ms\"\n\
+                [[handler]]\nkind = \"polls\"\ncount = 1\nfail = { code = \"BUSY\", retryable = true }\n";
+    let workload =
+        workload::file::parse(Path::new("bounded.toml"), text, &[]).expect("it is valid");
+    let (plan, workload) = (Arc::new(Plan::new(&workload)), Arc::new(workload));
+    for round in 0..20 {
+        let max_time = Some(Duration::from_millis(20 + round));
+        let options = drive::real::Options { max_time, signals: None };
+        let run =
+            drive::real::run(&workload, &plan, &options, &Default::default()).expect("it runs");
+        let audit = audit::judge(&workload, &plan, &run.log);
+        assert!(audit.disagreements.is_empty(), "{:?}", audit.disagreements);
+    }
+}

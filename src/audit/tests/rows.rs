@@ -982,18 +982,35 @@ fn nested_steps_are_listed_and_a_skipped_one_never_began() {
         .time_out(1_500_000)
         .cut(1_625_000)
         .step_ended(1_625_000, spare, StepOutcome::Skipped)
+        .step_ended(1_625_000, parent, StepOutcome::Dropped)
         .drop_pipeline(1_625_000)
         .settled(1_625_000, Settlement::DeadLetter);
     let row = world.row(course);
     let steps: Vec<_> =
         row.steps.iter().map(|it| (it.name.as_str(), it.outcome, it.attempts)).collect();
     let expected = [
-        ("both", Outcome::Running, 1),
+        ("both", Outcome::Dropped, 1),
         ("child", Outcome::Success, 1),
         ("spare", Outcome::Skipped, 0),
     ];
     assert_eq!(steps, expected);
     assert_eq!(row.steps[2].started_us, None);
+}
+
+#[test]
+fn a_step_that_was_told_to_start_and_never_polled_was_skipped() {
+    let mut world = World::new();
+    let work = world.handler("work", sleep());
+    let course = Course::new()
+        .admit(0)
+        .start(0, work)
+        .time_out(1_500_000)
+        .cut(1_625_000)
+        .drop_pipeline(1_625_000)
+        .settled(1_625_000, Settlement::DeadLetter);
+    let step = &world.row(course).steps[0];
+    let facts = (step.outcome, step.started_us, step.attempts);
+    assert_eq!(facts, (Outcome::Skipped, None, 0));
 }
 
 #[test]
