@@ -5,6 +5,7 @@
 
 pub mod json;
 pub mod plan;
+mod records;
 pub mod text;
 
 #[cfg(test)]

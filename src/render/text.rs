@@ -3,21 +3,24 @@
 //! Made for people and free to change. The last line alone is fixed: a word, why, and the exit
 //! status (SPEC section 5). Names from a workload are shown with their control characters escaped.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table};
 
+use super::records;
 use crate::obligation::ObligationState;
 use crate::report::words::{count, span, spoken, stored};
 use crate::report::{
-    Cleanup, Control, Delivery, DeliveryResult, Gap, Lateness, Listed, Percentiles, Report,
-    Shutdown, StepTotals, Verdict, VerdictWord, Who, complaint, ranked, subject,
+    Cleanup, Control, Delivery, DeliveryResult, Gap, Lateness, Listed, Percentiles, Progress,
+    Report, Shutdown, StepTotals, Verdict, VerdictWord, Who, complaint, ranked, subject,
 };
 
 /// So many groups of gaps, and so many deliveries, are shown at most.
 const MOST_SHOWN: usize = 50;
+/// The records of so many deliveries are shown at most.
+const MOST_RECORDED: usize = 3;
 /// Narrower than this a table is one letter a line.
 pub(super) const NARROWEST: u16 = 60;
 /// Wider than this a line is hard to follow.
@@ -139,6 +142,7 @@ impl Page<'_> {
         if self.options.amount == Amount::Full {
             self.steps();
             self.deliveries();
+            self.records();
         }
         self.out.push('\n');
         self.out
@@ -341,10 +345,11 @@ impl Page<'_> {
             return;
         }
         self.heading("Steps");
-        let mut rows = vec![
-            ["step", "kind", "success", "failure", "panic", "dropped", "skipped", "running"]
-                .map(String::from),
+        let header = [
+            "step", "kind", "progress", "success", "failure", "panic", "dropped", "skipped",
+            "running",
         ];
+        let mut rows = vec![header.map(String::from)];
         rows.extend(report.steps.iter().map(|step| {
             let kind = match step.detached {
                 true => format!("{}, detached", step.kind),
@@ -357,6 +362,7 @@ impl Page<'_> {
             [
                 format!("{}:{}", printable(&step.name), step.line),
                 kind,
+                progress(&step.progress),
                 amount(step.success),
                 amount(step.failure),
                 amount(step.panic),
@@ -365,7 +371,7 @@ impl Page<'_> {
                 amount(step.running),
             ]
         }));
-        self.rows(&rows, 2);
+        self.rows(&rows, 3);
     }
 
     fn deliveries(&mut self) {
@@ -381,13 +387,23 @@ impl Page<'_> {
             ["id", "result", "termination", "cleanup", "reached", "signal", "time"]
                 .map(String::from),
         ];
-        let (telling, plain): (Vec<_>, Vec<_>) =
-            report.deliveries.iter().partition(|delivery| delivery.has_something_to_say());
-        rows.extend(telling.into_iter().chain(plain).take(MOST_SHOWN).map(delivery_row));
+        rows.extend(telling_first(&report.deliveries).take(MOST_SHOWN).map(delivery_row));
         self.rows(&rows, usize::MAX);
         if report.deliveries.len() > MOST_SHOWN {
             let more = report.deliveries.len() - MOST_SHOWN;
             self.line(&format!("  and {more} more; the JSON report lists them"));
+        }
+    }
+
+    fn records(&mut self) {
+        for delivery in telling_first(&self.report.deliveries).take(MOST_RECORDED) {
+            let lines = records::lines(delivery);
+            if !lines.is_empty() {
+                self.heading(&format!("Records of delivery {}, in order", delivery.id));
+            }
+            for line in lines {
+                self.line(&line);
+            }
         }
     }
 
@@ -414,7 +430,37 @@ impl Page<'_> {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
+        // A short name is never broken: it is what the reader looks for.
+        let widest = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
+        if let Some(first) = table.column_mut(0)
+            && told.first() == Some(&0)
+            && widest <= self.width() / 3
+        {
+            first.set_constraint(ColumnConstraint::ContentWidth);
+        }
         self.table(&table);
+    }
+}
+
+/// Those with something to say, then the others.
+fn telling_first(deliveries: &[Delivery]) -> impl Iterator<Item = &Delivery> {
+    let (telling, plain): (Vec<_>, Vec<_>) =
+        deliveries.iter().partition(|delivery| delivery.has_something_to_say());
+    telling.into_iter().chain(plain)
+}
+
+/// `when polled`, or with amounts where executions differ: `when polled 3, never 1`
+fn progress(progress: &BTreeMap<Progress, u64>) -> String {
+    match progress.len() {
+        0 => String::from(NO_VALUE),
+        1 => progress.keys().map(|class| spoken(*class)).collect(),
+        _ => {
+            let parts: Vec<String> = progress
+                .iter()
+                .map(|(class, amount)| format!("{} {amount}", spoken(*class)))
+                .collect();
+            parts.join(", ")
+        }
     }
 }
 
