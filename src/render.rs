@@ -5,6 +5,7 @@
 
 pub mod json;
 pub mod plan;
+mod records;
 mod table;
 pub mod text;
 pub mod timeline;

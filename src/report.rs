@@ -14,6 +14,7 @@ use crate::timeline::Reason;
 
 mod assemble;
 pub mod read;
+mod records;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod tracks;
@@ -21,6 +22,7 @@ mod verdict;
 pub mod words;
 
 pub use assemble::RunFacts;
+pub use records::{Record, RecordWord};
 pub use verdict::{Verdict, VerdictWord};
 pub(crate) use verdict::{complaint, ranked, subject};
 
@@ -188,6 +190,8 @@ pub struct StepTotals {
     pub dropped: u64,
     pub skipped: u64,
     pub running: u64,
+    /// How many executions needed what in order to get on.
+    pub progress: BTreeMap<Progress, u64>,
     /// Codes of its failures and drops, with their counts.
     pub codes: BTreeMap<String, u64>,
 }
@@ -402,8 +406,16 @@ pub struct Step {
     pub name: String,
     pub stage: String,
     pub kind: String,
+    pub progress: Progress,
     pub started_us: Option<u64>,
+    /// The place of its start among the delivery's step records: moments tie, places do not.
+    #[serde(default)]
+    pub started_order: Option<u32>,
     pub ended_us: Option<u64>,
+    /// The place of its end. A step that its timeout or poll budget ended has the next place too: it
+    /// was dropped, and then its failure was recorded.
+    #[serde(default)]
+    pub ended_order: Option<u32>,
     pub outcome: Outcome,
     pub code: Option<String>,
     pub polls: u64,
@@ -414,6 +426,20 @@ pub struct Step {
     /// How far it overran its own timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_us: Option<u64>,
+}
+
+/// What a step needed in order to get on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Progress {
+    /// Nothing: a thread does it, and goes on when the step is dropped.
+    ByItself,
+    /// A poll: it is a future, and stands still while nobody polls it.
+    WhenPolled,
+    /// The end of another: it is made of steps, and has no work of its own.
+    WhenAnotherEnds,
+    /// Nothing would help: it was dropped before its end, or never begun, and is not touched again.
+    Never,
 }
 
 /// How a step ended, or that it did not.

@@ -77,10 +77,17 @@ impl Element {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Executions {
     pub begun: u32,
-    pub last_started: Option<Moment>,
+    pub last_started: Option<Recorded>,
     /// Whether its frame was seen to be polled, and not only told to start.
     pub was_polled: bool,
-    pub last_ended: Option<(Moment, StepEnd)>,
+    pub last_ended: Option<(Recorded, StepEnd)>,
+}
+
+/// Where an entry stands: when, and in which place of its delivery's log. Moments tie, places do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Recorded {
+    pub at: Moment,
+    pub place: usize,
 }
 
 /// A task or thread.
@@ -117,6 +124,8 @@ pub(super) struct Settling {
 pub(super) struct Course<'a> {
     shape: &'a Shape<'a>,
     pub log: &'a DeliveryLog,
+    /// How many entries have been taken in.
+    taken: usize,
     /// The moment of the latest observation: what the engine goes by when it decides.
     pub now: Moment,
     pub cutoffs: Option<Cutoffs>,
@@ -155,6 +164,7 @@ impl<'a> Course<'a> {
         Self {
             shape,
             log,
+            taken: 0,
             now: log.arrived,
             cutoffs: None,
             not_started: None,
@@ -197,6 +207,7 @@ impl<'a> Course<'a> {
             }
             Event::Decided(decision) => self.decide(entry.at, decision),
         }
+        self.taken += 1;
     }
 
     fn observe(&mut self, at: Moment, observation: &'a Observation) {
@@ -218,13 +229,14 @@ impl<'a> Course<'a> {
                     self.begin(*step, at);
                 }
                 if let Some(executions) = self.executions.get_mut(index(*step)) {
-                    executions.last_started = Some(at);
+                    executions.last_started = Some(Recorded { at, place: self.taken });
                     executions.was_polled = true;
                 }
             }
             Observation::StepEnded(end) => {
+                let recorded = Recorded { at, place: self.taken };
                 if let Some(executions) = self.executions.get_mut(index(end.step)) {
-                    executions.last_ended = Some((at, (**end).clone()));
+                    executions.last_ended = Some((recorded, (**end).clone()));
                 }
             }
             Observation::ElementReturned { step, verdict } => {
@@ -411,9 +423,10 @@ impl<'a> Course<'a> {
     }
 
     fn begin(&mut self, step: StepId, at: Moment) {
+        let recorded = Recorded { at, place: self.taken };
         if let Some(executions) = self.executions.get_mut(index(step)) {
             executions.begun += 1;
-            executions.last_started = Some(at);
+            executions.last_started = Some(recorded);
             executions.last_ended = None;
         }
     }
@@ -425,7 +438,7 @@ impl<'a> Course<'a> {
             executions.last_started.is_some() && executions.last_ended.is_none()
         };
         let steps = self.shape.in_pipeline().filter(is_open);
-        steps.max_by_key(|step| (self.executions[index(*step)].last_started, *step))
+        steps.max_by_key(|step| self.executions[index(*step)].last_started)
     }
 
     /// The step that held the pipeline when the outcome froze, or that holds it now.

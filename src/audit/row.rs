@@ -3,7 +3,7 @@
 //! Adds no judgement beyond the worst of the obligations; all instants are truncated here and
 //! nowhere before.
 
-use super::course::{Course, Release, Seen, Until};
+use super::course::{Course, Recorded, Release, Seen, Until};
 use super::owed::{self, Owed};
 use super::rules::Outcome;
 use super::shape::Shape;
@@ -12,10 +12,11 @@ use crate::event::{Settlement, StepId, StepOutcome, Verdict};
 use crate::obligation::{Obligation, ObligationState};
 use crate::report::{
     Callback, Cleanup, CourseState, Delivery, DeliveryResult, Execution, ExecutionState,
-    LateReturn, ObligationRow, Outcome as StepWord, ReturnedIn, Scope, ScopeState, Settled,
-    SettledState, SignalSeen, Step, TerminateState, Termination,
+    LateReturn, ObligationRow, Outcome as StepWord, Progress, ReturnedIn, Scope, ScopeState,
+    Settled, SettledState, SignalSeen, Step, TerminateState, Termination,
 };
 use crate::timeline::Moment;
+use crate::workload::{CpuPlace, Work};
 
 /// The row of one delivery; `observed_until` is when observation ended.
 pub(super) fn row(
@@ -59,7 +60,7 @@ pub(super) fn row(
         callbacks: callbacks(shape, course, &reading.before, &reading.after),
         scope: scope(shape, course, observed_until),
         settlement: settled(shape, course, observed_until),
-        steps: shape.listed().filter_map(|step| step_row(shape, course, step)).collect(),
+        steps: in_order(shape.listed().filter_map(|step| step_row(shape, course, step)).collect()),
         obligations: owed.iter().map(|owed| obligation(shape, course, owed)).collect(),
         overlaps: Vec::new(),
     }
@@ -201,7 +202,14 @@ fn settled(shape: &Shape<'_>, course: &Course<'_>, observed_until: Moment) -> Se
     Settled { decision: Some(settling.settlement), state, at_us: at.map(Moment::micros) }
 }
 
-fn step_row(shape: &Shape<'_>, course: &Course<'_>, id: StepId) -> Option<Step> {
+/// A row whose records have no number yet, and where they stand in the log.
+struct StepRow {
+    row: Step,
+    started: Option<Recorded>,
+    ended: Option<Recorded>,
+}
+
+fn step_row(shape: &Shape<'_>, course: &Course<'_>, id: StepId) -> Option<StepRow> {
     let step = shape.step(id)?;
     let executions = course.executions.get(id.0 as usize)?;
     let was_skipped = executions.was_skipped();
@@ -218,12 +226,16 @@ fn step_row(shape: &Shape<'_>, course: &Course<'_>, id: StepId) -> Option<Step> 
         None if started.is_some() => StepWord::Running,
         None => StepWord::Skipped,
     };
-    Some(Step {
+    let ended_record = ended.filter(|_| !was_skipped).map(|(recorded, _)| *recorded);
+    let row = Step {
         name: step.name.clone(),
         stage: step.stage.word().to_owned(),
         kind: step.work.kind().to_owned(),
-        started_us: started.map(Moment::micros),
-        ended_us: ended.filter(|_| !was_skipped).map(|(at, _)| at.micros()),
+        progress: progress(&step.work, outcome),
+        started_us: started.map(|recorded| recorded.at.micros()),
+        started_order: None,
+        ended_us: ended_record.map(|recorded| recorded.at.micros()),
+        ended_order: None,
         outcome,
         code: ended.and_then(|(_, end)| end.code.as_deref()).map(str::to_owned),
         polls: ended.map_or(0, |(_, end)| end.polls),
@@ -233,7 +245,51 @@ fn step_row(shape: &Shape<'_>, course: &Course<'_>, id: StepId) -> Option<Step> 
         over_us: ended
             .and_then(|(_, end)| end.over)
             .map(|over| u64::try_from(over.as_micros()).unwrap_or(u64::MAX)),
-    })
+    };
+    Some(StepRow { row, started, ended: ended_record })
+}
+
+/// What a step needed in order to get on.
+fn progress(work: &Work, outcome: StepWord) -> Progress {
+    match (work, outcome) {
+        // Dropping the future that waits for a thread takes nothing from the thread.
+        (Work::Blocking { .. } | Work::Cpu { on: CpuPlace::Thread, .. }, outcome)
+            if outcome != StepWord::Skipped =>
+        {
+            Progress::ByItself
+        }
+        (_, StepWord::Dropped | StepWord::Skipped) => Progress::Never,
+        (Work::Sequence { .. } | Work::Parallel { .. } | Work::Choice { .. }, _) => {
+            Progress::WhenAnotherEnds
+        }
+        (
+            Work::Cpu { .. }
+            | Work::Cooperative { .. }
+            | Work::Blocking { .. }
+            | Work::Sleep { .. }
+            | Work::Polls { .. },
+            _,
+        ) => Progress::WhenPolled,
+    }
+}
+
+/// The rows with their records numbered from 1. A step that its own budget or timeout ended has two
+/// in a row, of which `ended_order` is the first: it was dropped, and then its failure was recorded
+/// (P11).
+fn in_order(mut steps: Vec<StepRow>) -> Vec<Step> {
+    let mut records: Vec<(Recorded, &mut Option<u32>, u32)> = Vec::with_capacity(steps.len() * 2);
+    for step in &mut steps {
+        let ends = if step.row.has_timed_out() { 2 } else { 1 };
+        records.extend(step.started.map(|it| (it, &mut step.row.started_order, 1)));
+        records.extend(step.ended.map(|it| (it, &mut step.row.ended_order, ends)));
+    }
+    records.sort_by_key(|(recorded, ..)| *recorded);
+    let mut next = 1;
+    for (_, order, width) in records {
+        *order = Some(next);
+        next += width;
+    }
+    steps.into_iter().map(|step| step.row).collect()
 }
 
 fn obligation(shape: &Shape<'_>, course: &Course<'_>, owed: &Owed) -> ObligationRow {

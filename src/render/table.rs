@@ -1,7 +1,7 @@
 //! Rows and columns as lines of text.
 
 use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, Table as Grid};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table as Grid};
 
 /// How wide a table may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,13 @@ impl Table {
 
     pub(super) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.0.add_row(cells.into_iter().map(Into::into));
+    }
+
+    /// Never wraps the cells of that column.
+    pub(super) fn keep_whole(&mut self, place: usize) {
+        if let Some(column) = self.0.column_mut(place) {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
     }
 
     /// Its lines, those columns right-aligned.

@@ -3,17 +3,18 @@
 //! Made for people and free to change. The last line alone is fixed: a word, why, and the exit
 //! status (SPEC section 5). Names from a workload are shown with their control characters escaped.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
+use super::records;
 use super::table::{Table, Width};
 use super::timeline;
 use crate::obligation::ObligationState;
 use crate::report::tracks::{self, Telling, Tracks};
 use crate::report::words::{count, span, spoken, stored};
 use crate::report::{
-    Cleanup, Control, Delivery, DeliveryResult, Gap, Lateness, Listed, Percentiles, Report,
-    Shutdown, StepTotals, Verdict, VerdictWord, Who, complaint, ranked, subject,
+    Cleanup, Control, Delivery, DeliveryResult, Gap, Lateness, Listed, Percentiles, Progress,
+    Report, Shutdown, StepTotals, Verdict, VerdictWord, Who, complaint, ranked, subject,
 };
 
 /// So many groups of gaps, and so many deliveries, are shown at most.
@@ -22,6 +23,8 @@ const MOST_SHOWN: usize = 50;
 const MOST_DRAWN: usize = 10;
 /// So many kinds of deliveries are drawn at most otherwise.
 const MOST_DRAWN_BRIEFLY: usize = 3;
+/// The records of so many deliveries are shown at most.
+const MOST_RECORDED: usize = 3;
 /// Narrower than this a table is one letter a line.
 pub(super) const NARROWEST: u16 = 60;
 /// Wider than this a line is hard to follow.
@@ -144,6 +147,7 @@ impl Page<'_> {
         if self.options.amount == Amount::Full {
             self.steps();
             self.deliveries();
+            self.records();
         }
         self.out.push('\n');
         self.out
@@ -386,10 +390,11 @@ impl Page<'_> {
             return;
         }
         self.heading("Steps");
-        let mut rows = vec![
-            ["step", "kind", "success", "failure", "panic", "dropped", "skipped", "running"]
-                .map(String::from),
+        let header = [
+            "step", "kind", "progress", "success", "failure", "panic", "dropped", "skipped",
+            "running",
         ];
+        let mut rows = vec![header.map(String::from)];
         rows.extend(report.steps.iter().map(|step| {
             let kind = match step.detached {
                 true => format!("{}, detached", step.kind),
@@ -402,6 +407,7 @@ impl Page<'_> {
             [
                 format!("{}:{}", printable(&step.name), step.line),
                 kind,
+                progress(&step.progress),
                 amount(step.success),
                 amount(step.failure),
                 amount(step.panic),
@@ -410,7 +416,7 @@ impl Page<'_> {
                 amount(step.running),
             ]
         }));
-        self.rows(&rows, 2);
+        self.rows(&rows, 3);
     }
 
     fn deliveries(&mut self) {
@@ -426,13 +432,23 @@ impl Page<'_> {
             ["id", "result", "termination", "cleanup", "reached", "signal", "time"]
                 .map(String::from),
         ];
-        let (telling, plain): (Vec<_>, Vec<_>) =
-            report.deliveries.iter().partition(|delivery| delivery.has_something_to_say());
-        rows.extend(telling.into_iter().chain(plain).take(MOST_SHOWN).map(delivery_row));
+        rows.extend(telling_first(&report.deliveries).take(MOST_SHOWN).map(delivery_row));
         self.rows(&rows, usize::MAX);
         if report.deliveries.len() > MOST_SHOWN {
             let more = report.deliveries.len() - MOST_SHOWN;
             self.line(&format!("  and {more} more; the JSON report lists them"));
+        }
+    }
+
+    fn records(&mut self) {
+        for delivery in telling_first(&self.report.deliveries).take(MOST_RECORDED) {
+            let lines = records::lines(delivery);
+            if !lines.is_empty() {
+                self.heading(&format!("Records of delivery {}, in order", delivery.id));
+            }
+            for line in lines {
+                self.line(&line);
+            }
         }
     }
 
@@ -450,10 +466,37 @@ impl Page<'_> {
                 _ => table.row(cells),
             };
         }
+        // A short name is never broken: it is what the reader looks for.
+        let widest = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
+        if told.first() == Some(&0) && widest <= self.width() / 3 {
+            table.keep_whole(0);
+        }
         let is_number = |(_, column): &(usize, &usize)| **column >= numbers;
         let numbers = told.iter().enumerate().filter(is_number).map(|(place, _)| place);
         for line in table.lines(numbers) {
             self.line(&line);
+        }
+    }
+}
+
+/// Those with something to say, then the others.
+fn telling_first(deliveries: &[Delivery]) -> impl Iterator<Item = &Delivery> {
+    let (telling, plain): (Vec<_>, Vec<_>) =
+        deliveries.iter().partition(|delivery| delivery.has_something_to_say());
+    telling.into_iter().chain(plain)
+}
+
+/// `when polled`, or with amounts where executions differ: `when polled 3, never 1`
+fn progress(progress: &BTreeMap<Progress, u64>) -> String {
+    match progress.len() {
+        0 => String::from(NO_VALUE),
+        1 => progress.keys().map(|class| spoken(*class)).collect(),
+        _ => {
+            let parts: Vec<String> = progress
+                .iter()
+                .map(|(class, amount)| format!("{} {amount}", spoken(*class)))
+                .collect();
+            parts.join(", ")
         }
     }
 }

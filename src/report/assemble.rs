@@ -283,6 +283,7 @@ fn step_totals(workload: &Workload, deliveries: &[Delivery]) -> Vec<StepTotals> 
             dropped: 0,
             skipped: 0,
             running: 0,
+            progress: BTreeMap::new(),
             codes: BTreeMap::new(),
         })
         .collect();
@@ -299,6 +300,7 @@ fn step_totals(workload: &Workload, deliveries: &[Delivery]) -> Vec<StepTotals> 
             Outcome::Skipped => &mut step.skipped,
             Outcome::Running => &mut step.running,
         } += 1;
+        *step.progress.entry(row.progress).or_default() += 1;
         if let Some(code) = &row.code {
             *step.codes.entry(code.clone()).or_default() += 1;
         }

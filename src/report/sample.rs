@@ -135,8 +135,11 @@ pub(crate) fn delivery(id: u32, result: DeliveryResult) -> Delivery {
             name: "compress".into(),
             stage: "handler".into(),
             kind: "blocking".into(),
+            progress: if started { Progress::ByItself } else { Progress::Never },
             started_us: started.then_some(60),
+            started_order: started.then_some(1),
             ended_us,
+            ended_order: started.then_some(2),
             outcome: match result {
                 DeliveryResult::Success => Outcome::Success,
                 DeliveryResult::Failure => Outcome::Failure,

@@ -4,6 +4,7 @@ mod cases;
 mod check;
 mod cli;
 mod engine;
+mod examples;
 mod invariants;
 mod layers;
 mod readme;
