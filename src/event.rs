@@ -235,7 +235,8 @@ pub enum Observation {
         /// Which callback or disposer.
         step: StepId,
     },
-    /// A task or thread began; written by the work itself, before anything else it does.
+    /// A task or thread began, or was handed over with nobody to await it; written before anything
+    /// that it does.
     Opened {
         /// Its number.
         opening: Opening,
@@ -243,7 +244,7 @@ pub enum Observation {
         kind: Obligation,
         /// The step whose work it is.
         step: StepId,
-        /// The thread, if it is one.
+        /// The thread, if it is one and has begun.
         thread: Option<Box<ThreadName>>,
     },
     /// A task or thread ended.

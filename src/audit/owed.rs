@@ -153,7 +153,8 @@ pub(super) fn who(course: &Course<'_>, owed: &Owed) -> Option<Who> {
     };
     let baseline = same_thread().next();
     let at_the_end = opened
-        .filter(|opened| opened.thread == thread)
+        // One that had not begun when it was opened has been on no other thread since.
+        .filter(|opened| opened.thread == thread || opened.thread.is_none())
         .and_then(|opened| opened.closed)
         .and_then(|closed| closed.cpu);
     let latest = same_thread()

@@ -238,6 +238,21 @@ impl Cell {
         opening
     }
 
+    /// Says which thread an obligation beside the frames turned out to be; one that is overdue by then
+    /// is looked at.
+    pub(crate) fn name_thread(self: &Arc<Self>, opening: Opening, thread: Option<ThreadName>) {
+        let mut order = self.lock();
+        let since = self.shared.control.now();
+        if let Some((_, open)) = order.open.iter_mut().find(|(open, _)| *open == opening) {
+            (open.thread, open.since) = (thread, since);
+        }
+        let is_overdue = order.machine.is_overdue();
+        drop(order);
+        if is_overdue {
+            self.shared.watch.notice(self);
+        }
+    }
+
     /// Closes an obligation beside the frames, with what was seen of its end.
     pub(crate) fn close(
         self: &Arc<Self>,

@@ -2,16 +2,20 @@
 //!
 //! The two are different facts: dropping the future ends the waiting and nothing else. The thread
 //! opens its own obligation as the first thing it does and closes it as the last, its destructor
-//! included. Work that is still waiting for a thread when its step is dropped never begins (P9).
+//! included. Work that is still waiting for a thread when its step is dropped never begins (P9); nobody
+//! drops a detached step, so its obligation is open from the moment at which it is handed over.
+//!
+//! Whether a job begins and whether something is owed for it is one fact, under the job's lock: a
+//! thread that had begun and not yet opened would let its delivery end as proven.
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use crate::drive::{this_thread, this_thread_cpu};
-use crate::event::{Observation, StepEnd, StepId, StepOutcome, Verdict};
+use crate::event::{Observation, Opening, StepEnd, StepId, StepOutcome, Verdict};
 use crate::obligation::{Evidence, Obligation};
 use crate::panics::contain;
 use crate::steps::block::block;
@@ -49,6 +53,8 @@ enum Stage {
 struct State {
     stage: Stage,
     waker: Option<Waker>,
+    /// What is owed for work that nobody awaits, from before its thread begins.
+    opening: Option<Opening>,
 }
 
 /// A piece of blocking work, from the queue to its end.
@@ -59,7 +65,8 @@ pub(super) struct Job {
 impl Job {
     /// Hands the work to a thread.
     pub(super) fn start(scene: &Scene, id: StepId, awaited: Awaited) -> Arc<Self> {
-        let job = Arc::new(Self { state: Mutex::new(State { stage: Stage::Queued, waker: None }) });
+        let state = State { stage: Stage::Queued, waker: None, opening: None };
+        let job = Arc::new(Self { state: Mutex::new(state) });
         let pool = match &scene.workload().step(id).work {
             Work::Blocking { pool, .. } => *pool,
             _ => Pool::Own,
@@ -68,43 +75,63 @@ impl Job {
             let (job, scene) = (Arc::clone(&job), scene.clone());
             move || job.run(&scene, id, awaited)
         };
-        match pool {
-            Pool::Shared => drop(scene.cell.shared().runtime.spawn_blocking(closure)),
-            Pool::Own => {
-                let thread = std::thread::Builder::new().name("step".into()).spawn(closure);
-                if thread.is_err() {
-                    let verdict = failure(SPAWN_FAILED);
-                    if awaited == Awaited::ByNobody {
-                        end_step(scene, id, &verdict);
-                    }
-                    job.end(verdict);
-                }
+        // The thread cannot begin before this is let go.
+        let mut state = job.lock();
+        let is_taken = match pool {
+            // The runtime panics when it has no thread and is given none.
+            Pool::Shared => {
+                let runtime = &scene.cell.shared().runtime;
+                contain(|| drop(runtime.spawn_blocking(closure))).is_ok()
             }
+            Pool::Own => std::thread::Builder::new().name("step".into()).spawn(closure).is_ok(),
+        };
+        if is_taken && awaited == Awaited::ByNobody {
+            state.opening = Some(scene.cell.open(Obligation::Thread, id, None));
+        }
+        drop(state);
+        if !is_taken {
+            let verdict = failure(SPAWN_FAILED);
+            if awaited == Awaited::ByNobody {
+                end_step(scene, id, &verdict);
+            }
+            job.end(verdict);
         }
         job
     }
 
     /// Gives the work up if it has not begun; answers whether it never will.
     pub(super) fn abandon(&self) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         if matches!(state.stage, Stage::Queued) {
             state.stage = Stage::Abandoned;
         }
         matches!(state.stage, Stage::Abandoned)
     }
 
-    fn begin(&self) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_wanted = matches!(state.stage, Stage::Queued);
-        if is_wanted {
-            state.stage = Stage::Running;
+    /// Begins the work on the calling thread, unless it was given up; answers what is owed for it.
+    fn begin(&self, scene: &Scene, id: StepId) -> Option<Opening> {
+        let thread = this_thread();
+        let mut state = self.lock();
+        if !matches!(state.stage, Stage::Queued) {
+            return None;
         }
-        is_wanted
+        state.stage = Stage::Running;
+        Some(match state.opening {
+            Some(opening) => {
+                scene.cell.name_thread(opening, thread);
+                opening
+            }
+            None => scene.cell.open(Obligation::Thread, id, thread),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn end(&self, verdict: Verdict) {
         let waker = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.lock();
             state.stage = Stage::Ended(verdict);
             state.waker.take()
         };
@@ -115,10 +142,7 @@ impl Job {
 
     /// All that the thread does for the step.
     fn run(&self, scene: &Scene, id: StepId, awaited: Awaited) {
-        if !self.begin() {
-            return;
-        }
-        let opening = scene.cell.open(Obligation::Thread, id, this_thread());
+        let Some(opening) = self.begin(scene, id) else { return };
         let workload = Arc::clone(scene.workload());
         let step = workload.step(id);
         let worked = contain(|| conclude(scene, id, step, work(scene, id, step)));
@@ -141,7 +165,7 @@ impl Future for Waiting {
     type Output = Verdict;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Verdict> {
-        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         if let Stage::Ended(verdict) = &state.stage {
             return Poll::Ready(verdict.clone());
         }
