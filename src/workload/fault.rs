@@ -163,13 +163,14 @@ impl Excerpt {
         let cut_before = if from > line_start { "…" } else { "" };
         let cut_after = if until < line_end { "…" } else { "" };
         let shift = cut_before.len();
-        let shown = format!("{cut_before}{}{cut_after}", text[from..until].trim_end_matches('\r'));
-        // A fault at the very end of a line can stand behind what was trimmed.
+        let kept = text[from..until].trim_end_matches('\r');
+        // What was trimmed can have the fault in it; the mark then stands behind the last letter.
+        let last = shift + kept.len();
         let bytes = Bytes {
-            start: (start - from + shift).min(shown.len()),
-            end: (end.min(until).max(start) - from + shift).min(shown.len()),
+            start: (start - from + shift).min(last),
+            end: (end.min(until).max(start) - from + shift).min(last),
         };
-        Self { text: shown, line, bytes }
+        Self { text: format!("{cut_before}{kept}{cut_after}"), line, bytes }
     }
 }
 
@@ -230,7 +231,9 @@ mod tests {
     #[test]
     fn any_place_of_any_text_can_be_shown() {
         let long = format!("a = '{}'\r\n", "ä".repeat(300));
-        for text in ["", "\r\r", "\r\r\n\r", "ä\n\n€ = 1", "\t\u{0}\u{202e}x", &long] {
+        let blank = format!("a ={}1", "\r".repeat(300));
+        let texts = ["", "\r\r", "\r\r\n\r", "ä\n\n€ = 1", "\t\u{0}\u{202e}x", &long, &blank];
+        for text in texts {
             for start in 0..=text.len() + 1 {
                 for end in [start, start + 1, text.len(), text.len() + 9] {
                     let place = Place::File(Bytes { start, end });
