@@ -149,6 +149,37 @@ pub fn change(tree: &mut Value, keys: &[&str], choices: &mut Choices<'_>) {
     }
 }
 
+/// Changes a list or a number of the tree, so that a reader of fixed types still takes it.
+pub fn shuffle(tree: &mut Value, choices: &mut Choices<'_>) {
+    let is_loose = |place: &String| {
+        tree.pointer(place).is_some_and(|node| node.is_array() || node.is_number())
+    };
+    let places: Vec<_> = places(tree).into_iter().filter(is_loose).collect();
+    let [place, other] = [0, 1].map(|_| choices.one_of(&places));
+    let other = match tree.pointer(other).expect("it was found there") {
+        Value::Array(list) if !list.is_empty() => Some(choices.one_of(list).clone()),
+        _ => None,
+    };
+    match tree.pointer_mut(place).expect("it was found there") {
+        Value::Array(list) => {
+            let at = choices.below(list.len() + 1);
+            match (choices.below(4), other) {
+                (0, Some(other)) => list.insert(at, other),
+                (1, _) if at < list.len() => list.insert(at, list[at].clone()),
+                (2, _) if at < list.len() => list.swap(at, choices.below(at + 1)),
+                _ if at < list.len() => drop(list.remove(at)),
+                _ => {}
+            }
+        }
+        node => {
+            let now = node.as_u64().unwrap_or_default();
+            let odd = [0, 1, 2, u64::from(u32::MAX), u64::MAX, 1_000_000_000];
+            let near = [now.wrapping_add(1), now.wrapping_sub(1), now << 1, now >> 1];
+            *node = (*choices.one_of(&[near.as_slice(), &odd].concat())).into();
+        }
+    }
+}
+
 fn nth_key(table: &Map<String, Value>, choices: &mut Choices<'_>) -> String {
     let nth = choices.below(table.len());
     table.keys().nth(nth).expect("it is one of them").clone()
