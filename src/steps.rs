@@ -24,6 +24,7 @@ use crate::drive::{Cell, Join};
 use crate::event::{Observation, StepEnd, StepId, StepOutcome, Verdict};
 use crate::obligation::Obligation;
 use crate::steps::frame::Frame;
+use crate::timeline::Moment;
 use crate::workload::sample::{Draw, NameHash, Occasion, Purpose};
 use crate::workload::{Step, Work, Workload};
 
@@ -82,6 +83,15 @@ impl Scene {
     /// Whether this is the pipeline's own frame: what happens here is the execution's.
     fn in_execution(&self) -> bool {
         !self.in_cleanup() && !self.detached
+    }
+
+    /// Lets a step begin, unless nothing may start any more; answers when it began.
+    fn begin(&self, step: StepId) -> Option<Moment> {
+        if self.detached {
+            Some(self.cell.begin_detached(step))
+        } else {
+            self.cell.begin(step, self.in_cleanup())
+        }
     }
 
     fn is_signalled(&self) -> bool {
@@ -192,7 +202,7 @@ fn skip(scene: &Scene, step: StepId) {
 
 /// Starts a step that nobody awaits; answers whether it may start at all.
 fn start_detached(scene: &Scene, id: StepId, step: &Step) -> bool {
-    let Some(began) = scene.cell.begin(id, scene.in_cleanup()) else { return false };
+    let Some(began) = scene.begin(id) else { return false };
     let scene = scene.clone().detached();
     if blocking::is_threaded(&step.work) {
         // Nobody awaits it, so there is no task: the thread alone is the obligation.

@@ -202,6 +202,12 @@ impl Cell {
         may_start.then(|| self.observe_all(order, [Observation::StepStarted { step }]).1)
     }
 
+    /// Notes that a step inside detached work begins: nobody cuts that, so nothing holds it back (X6).
+    pub(crate) fn begin_detached(self: &Arc<Self>, step: StepId) -> Moment {
+        let order = self.lock();
+        self.observe_all(order, [Observation::StepStarted { step }]).1
+    }
+
     /// An element of the course has come back, its frame gone. When the course is over with it, so is
     /// the pipeline: it held nothing else.
     pub(crate) fn element_returned(

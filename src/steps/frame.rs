@@ -209,7 +209,7 @@ impl Frame {
     /// Polls the work; the end of the step is for the caller to note.
     pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> Poll<(StepEnd, Verdict)> {
         if self.state == State::New {
-            let Some(began) = self.scene.cell.begin(self.id, self.scene.in_cleanup()) else {
+            let Some(began) = self.scene.begin(self.id) else {
                 // Nothing starts any more; whoever holds this frame is about to drop it.
                 return Poll::Pending;
             };
