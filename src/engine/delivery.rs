@@ -289,7 +289,10 @@ impl Delivery {
     fn take(&mut self, now: Moment, seen: &Observation, decisions: &mut Vec<Decision>) {
         match seen {
             Observation::Admitted { root } => {
-                assert!(matches!(self.phase, Phase::Waiting), "a delivery is admitted once");
+                // A log that is replayed can say so twice; only the first time is an admission.
+                if !matches!(self.phase, Phase::Waiting) {
+                    return;
+                }
                 let root = root.as_deref().copied();
                 self.root = root;
                 self.timeline = Some(Timeline::new(&self.plan.budget, now, root));
