@@ -1,5 +1,6 @@
 //! The tests that span modules, as one binary.
 
+mod adversary;
 mod bad_input;
 mod cases;
 mod check;
