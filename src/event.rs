@@ -247,6 +247,13 @@ pub enum Observation {
         /// The thread, if it is one and has begun.
         thread: Option<Box<ThreadName>>,
     },
+    /// What was handed over has begun, on this thread.
+    Named {
+        /// Its number.
+        opening: Opening,
+        /// The thread.
+        thread: Box<ThreadName>,
+    },
     /// A task or thread ended.
     Closed {
         /// Its number.

@@ -273,6 +273,11 @@ impl<'a> Course<'a> {
                 };
                 self.opened.entry(*opening).or_insert(opened);
             }
+            Observation::Named { opening, thread } => {
+                if let Some(opened) = self.opened.get_mut(opening) {
+                    opened.thread.get_or_insert(**thread);
+                }
+            }
             Observation::Closed { opening, evidence, cpu } => {
                 if let Some(opened) = self.opened.get_mut(opening) {
                     opened.closed.get_or_insert(Closed { at, evidence: *evidence, cpu: *cpu });

@@ -153,8 +153,7 @@ pub(super) fn who(course: &Course<'_>, owed: &Owed) -> Option<Who> {
     };
     let baseline = same_thread().next();
     let at_the_end = opened
-        // One that had not begun when it was opened has been on no other thread since.
-        .filter(|opened| opened.thread == thread || opened.thread.is_none())
+        .filter(|opened| opened.thread == thread)
         .and_then(|opened| opened.closed)
         .and_then(|closed| closed.cpu);
     let latest = same_thread()

@@ -247,13 +247,14 @@ impl Cell {
     /// Says which thread an obligation beside the frames turned out to be; one that is overdue by then
     /// is looked at.
     pub(crate) fn name_thread(self: &Arc<Self>, opening: Opening, thread: Option<ThreadName>) {
+        let Some(thread) = thread else { return };
         let mut order = self.lock();
         let since = self.shared.control.now();
         if let Some((_, open)) = order.open.iter_mut().find(|(open, _)| *open == opening) {
-            (open.thread, open.since) = (thread, since);
+            (open.thread, open.since) = (Some(thread), since);
         }
         let is_overdue = order.machine.is_overdue();
-        drop(order);
+        self.observe_locked(order, Observation::Named { opening, thread: Box::new(thread) });
         if is_overdue {
             self.shared.watch.notice(self);
         }

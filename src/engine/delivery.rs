@@ -335,6 +335,7 @@ impl Delivery {
             | Observation::Degraded { .. }
             | Observation::SignalSeen { .. }
             | Observation::DestructorPanicked { .. }
+            | Observation::Named { .. }
             | Observation::Sighted(_)
             | Observation::Tick => return,
         }
@@ -597,6 +598,7 @@ impl Tie {
             | Observation::StepStarted { .. }
             | Observation::SignalSeen { .. }
             | Observation::Opened { .. }
+            | Observation::Named { .. }
             | Observation::RootPublished { .. }
             | Observation::Stopped { .. }
             | Observation::Sighted(_)

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use deadline_run::event::{DeliveryLog, Event, EventLog, Observation, ThreadName};
+use deadline_run::event::{DeliveryLog, Event, EventLog, Observation, Opening, ThreadName};
 use deadline_run::obligation::{Obligation, ObligationState};
 use deadline_run::plan::Plan;
 use deadline_run::replay::replay;
@@ -83,6 +83,7 @@ fn load(text: &str) -> Arc<Workload> {
 fn threads(log: &EventLog) -> impl Iterator<Item = ThreadName> {
     log.deliveries.iter().flat_map(|log| &log.entries).filter_map(|entry| match &entry.event {
         Event::Observed(Observation::Opened { thread, .. }) => thread.as_deref().copied(),
+        Event::Observed(Observation::Named { thread, .. }) => Some(**thread),
         _ => None,
     })
 }
@@ -93,9 +94,18 @@ fn opened<'a>(
     log: &DeliveryLog,
     delivery: &'a Delivery,
 ) -> Vec<(ThreadName, &'a ObligationRow)> {
+    let named = |wanted: Opening| {
+        log.entries.iter().find_map(|entry| match &entry.event {
+            Event::Observed(Observation::Named { opening, thread }) if *opening == wanted => {
+                Some(&**thread)
+            }
+            _ => None,
+        })
+    };
     let opened = log.entries.iter().filter_map(|entry| match &entry.event {
-        Event::Observed(Observation::Opened { step, thread, .. }) => {
-            Some((entry.at.micros(), &workload.step(*step).name, thread.as_deref()))
+        Event::Observed(Observation::Opened { step, thread, opening, .. }) => {
+            let thread = thread.as_deref().or_else(|| named(*opening));
+            Some((entry.at.micros(), &workload.step(*step).name, thread))
         }
         _ => None,
     });

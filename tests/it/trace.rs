@@ -85,6 +85,7 @@ fn observed(observation: &Observation) -> Option<String> {
         Observation::PipelineDropped => "pipeline dropped".into(),
         Observation::ElementDropped { step } => format!("{} dropped", name(*step)),
         Observation::Opened { opening, .. } => format!("opened {}", opening.0),
+        Observation::Named { opening, .. } => format!("named {}", opening.0),
         Observation::Closed { opening, .. } => format!("closed {}", opening.0),
         Observation::Confirmed => "confirmed".into(),
         Observation::RootPublished { .. } => "root".into(),
