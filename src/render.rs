@@ -11,11 +11,14 @@ pub mod text;
 pub mod timeline;
 
 #[cfg(test)]
+#[path = "../tests/it/snapshot.rs"]
+mod snapshot;
+
+#[cfg(test)]
 mod tests {
-    //! Whole outputs, compared with files in `tests/snapshots`; `UPDATE_SNAPSHOTS=1` rewrites them.
+    //! Whole outputs, held against what is kept of them.
 
-    use std::path::Path;
-
+    use super::snapshot::check;
     use super::text::{Amount, Color, Options, last_line, printable, render};
     use super::timeline::draw;
     use crate::event::{Settlement, StepId};
@@ -33,33 +36,6 @@ mod tests {
     use crate::workload::{Bound, Comparison, ExpectGap, ExpectRow};
 
     const PLAIN: Options = Options { width: 80, color: Color::Plain, amount: Amount::Brief };
-
-    fn check(name: &str, text: &str) {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
-        if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-            std::fs::write(&file, text).expect("snapshots can be written");
-            return;
-        }
-        let kept = std::fs::read_to_string(&file).unwrap_or_default();
-        if kept == text {
-            return;
-        }
-        let (mut kept_lines, mut lines) = (kept.lines(), text.lines());
-        let mut difference = String::new();
-        loop {
-            match (kept_lines.next(), lines.next()) {
-                (None, None) => break,
-                (kept, now) if kept == now => {
-                    difference += &format!("  {}\n", now.unwrap_or_default());
-                }
-                (kept, now) => {
-                    difference.extend(kept.map(|line| format!("- {line}\n")));
-                    difference.extend(now.map(|line| format!("+ {line}\n")));
-                }
-            }
-        }
-        panic!("{} differs (- kept, + now):\n{difference}", file.display());
-    }
 
     /// A thread of `compress` that the run did not see end.
     fn stuck() -> ObligationRow {

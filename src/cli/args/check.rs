@@ -21,7 +21,7 @@ Exit status:
 
 /// Checks workloads and prints their plans; runs nothing.
 #[derive(Debug, Parser)]
-#[command(name = "deadline-run check", after_help = EXAMPLES, max_term_width = 100)]
+#[command(bin_name = "deadline-run check", after_help = EXAMPLES, max_term_width = 100)]
 pub struct CheckArgs {
     /// The workloads to check
     #[arg(value_name = "WORKLOAD.toml", required = true)]
