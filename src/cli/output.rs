@@ -22,6 +22,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use deadline_run::report::words::reason;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Access, Mode, OFlags};
 use rustix::io::Errno;
@@ -98,15 +99,6 @@ impl fmt::Display for Fault {
             }
             Self::Refused(errno) => reason(&io::Error::from(*errno)).fmt(out),
         }
-    }
-}
-
-/// The system's words, without the number that std adds.
-pub fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.split_once(" (os error") {
-        Some((words, _)) => words.into(),
-        None => text,
     }
 }
 

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use deadline_run::render::json;
 use deadline_run::render::text::{self, Amount, Color, last_line, printable};
+use deadline_run::report::words::reason;
 use deadline_run::report::{Report, read};
 
 use super::args::{Format, ShowArgs};
 use super::exit;
-use super::output::{Fault, Outlets, Target, reason};
+use super::output::{Fault, Outlets, Target};
 use super::run::{PAGE, file_name, is_colored, stdout_format};
 
 /// Shows what the command line names; returns the exit status, which is not that of the report.

@@ -164,11 +164,6 @@ impl Delivery {
         matches!(self.assignment(), Assignment::Cleanup(_))
     }
 
-    /// Whether the signal can be seen by the pipeline, or by what is detached from it.
-    pub fn is_signalled(&self) -> bool {
-        self.signal.is_some() || self.detached_signalled
-    }
-
     /// Whether every obligation has its receipt and nothing is left to decide.
     pub fn is_closed(&self) -> bool {
         matches!(self.phase, Phase::Over { unconfirmed: None })

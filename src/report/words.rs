@@ -68,6 +68,15 @@ pub fn count(amount: u64, one: &str, many: &str) -> String {
     format!("{amount} {}", if amount == 1 { one } else { many })
 }
 
+/// The system's words, without the number that std adds.
+pub fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((words, _)) => words.into(),
+        None => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,6 +10,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 use toml::de::{DeTable, DeValue};
 
+use crate::report::words::reason;
 use crate::workload::fault::{Fault, Faults};
 use crate::workload::tree::{Bytes, Entry, Node, Place, Value};
 use crate::workload::{Workload, check, settings};
@@ -25,7 +26,7 @@ pub fn load(path: &Path, settings: &[String]) -> Result<Workload, Faults> {
     let read =
         File::open(path).and_then(|file| file.take(LONGEST_FILE + 1).read_to_end(&mut bytes));
     if let Err(error) = read {
-        return Err(refuse(format!("the file cannot be read: {error}")));
+        return Err(refuse(format!("the file cannot be read: {}", reason(&error))));
     }
     if bytes.len() as u64 > LONGEST_FILE {
         return Err(refuse(format!(

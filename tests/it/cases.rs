@@ -1,18 +1,21 @@
 //! Every file of `tests/cases` keeps the promise of its own `[expect]`, on the real clock.
 //!
-//! On the real clock because what is promised is about real threads, tasks and destructors; nothing
-//! here depends on how long anything took, only on what came before what.
+//! On the real clock because what is promised is about real threads, tasks and destructors. The spans in
+//! the cases are far apart, so that a loaded machine does not change what comes before what.
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::{env, fs};
 
 use deadline_run::obligation::Obligation;
 use deadline_run::plan::Plan;
+use deadline_run::replay::replay;
 use deadline_run::report::{Clock, Listed, Outcome, Report, RunFacts};
 use deadline_run::{audit, drive, workload};
 
-/// Runs a workload and judges it, as the program does.
+use crate::replay::record_of;
+
+/// Runs a workload and judges it, as the program does; its log replays.
 pub fn run(path: &std::path::Path) -> (Report, Vec<String>) {
     let workload = match workload::file::load(path, &[]) {
         Ok(workload) => Arc::new(workload),
@@ -21,6 +24,14 @@ pub fn run(path: &std::path::Path) -> (Report, Vec<String>) {
     let plan = Arc::new(Plan::new(&workload));
     let run = drive::real::run(&workload, &plan, &Default::default(), &Default::default())
         .expect("the system gives threads");
+    if let Err(difference) = replay(&plan, &run.log) {
+        panic!("{}: {difference}", path.display());
+    }
+    let record = record_of(path);
+    if env::var_os("RECORD_LOGS").is_some() && !record.exists() {
+        let text = serde_json::to_string(&run.log).expect("a log is JSON");
+        fs::write(record, text + "\n").expect("the log is written");
+    }
     let audit = audit::judge(&workload, &plan, &run.log);
     let facts = RunFacts {
         clock: Clock::Real,

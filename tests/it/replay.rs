@@ -1,12 +1,10 @@
-//! The log of any real run, fed to a fresh engine, decides the same.
-//!
-//! Fresh runs of every case, and logs recorded once under `tests/logs`: these hold the rules of today
-//! against the decisions of then. `RECORD_LOGS=1` records them again.
+//! Logs that were recorded once, under `tests/logs`, fed to a fresh engine: they hold the rules of today
+//! against the decisions of then. `RECORD_LOGS=1` records those that are missing, when the cases run.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use std::{env, fs};
 
 use deadline_run::event::{Decision, Event, EventLog, Observation};
 use deadline_run::plan::Plan;
@@ -33,30 +31,9 @@ fn load(case: &Path) -> (Arc<workload::Workload>, Arc<Plan>) {
     (Arc::new(workload), Arc::new(plan))
 }
 
-fn record_of(case: &Path) -> PathBuf {
+/// Where the log of a case is kept.
+pub fn record_of(case: &Path) -> PathBuf {
     folder("logs").join(case.file_stem().expect("a name")).with_extension("json")
-}
-
-#[test]
-fn fresh_runs_replay() {
-    std::thread::scope(|scope| {
-        for case in cases() {
-            scope.spawn(move || {
-                let (workload, plan) = load(&case);
-                let run =
-                    drive::real::run(&workload, &plan, &Default::default(), &Default::default())
-                        .expect("the system gives threads");
-                if let Err(difference) = replay(&plan, &run.log) {
-                    panic!("{}: {difference}", case.display());
-                }
-                if env::var_os("RECORD_LOGS").is_some() {
-                    fs::create_dir_all(folder("logs")).expect("a folder");
-                    let text = serde_json::to_string(&run.log).expect("a log is JSON");
-                    fs::write(record_of(&case), text + "\n").expect("the log is written");
-                }
-            });
-        }
-    });
 }
 
 #[test]
