@@ -34,7 +34,7 @@ pub enum DurationError {
 /// The span that `text` says, as in `250ms` or `1m 30s`.
 pub fn parse(text: &str) -> Result<Duration, DurationError> {
     let mut sum = Duration::ZERO;
-    let mut units = Vec::new();
+    let mut units: Vec<&str> = Vec::new();
     let mut rest = text.trim();
     if rest.is_empty() {
         return Err(DurationError::Empty);
@@ -46,12 +46,10 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
     while !rest.is_empty() {
         let (part, unit, tail) = split_part(rest);
         let span = humantime::parse_duration(part).map_err(|error| explain(error, part))?;
-        let size =
-            humantime::parse_duration(&format!("1{unit}")).map_err(|error| explain(error, part))?;
-        if units.contains(&size) {
+        if units.iter().any(|other| is_same_unit(other, unit)) {
             return Err(DurationError::RepeatedUnit(unit.to_owned()));
         }
-        units.push(size);
+        units.push(unit);
         sum = sum.saturating_add(span);
         if sum > LONGEST {
             return Err(DurationError::TooLong);
@@ -72,6 +70,12 @@ fn split_part(text: &str) -> (&str, &str, &str) {
     let begin = text.find(is_unit).unwrap_or(text.len());
     let end = text[begin..].find(|letter| !is_unit(letter)).map_or(text.len(), |at| begin + at);
     (&text[..end], &text[begin..end], text[end..].trim_start())
+}
+
+/// Whether two units are one, as `h` and `hours` are.
+fn is_same_unit(one: &str, other: &str) -> bool {
+    let size = |unit| humantime::parse_duration(&format!("1{unit}"));
+    size(one) == size(other)
 }
 
 fn explain(error: humantime::DurationError, part: &str) -> DurationError {

@@ -3,7 +3,9 @@
 //! Every fault is collected before the answer is given, and each points to the text that causes
 //! it. What a single key may be is the business of `keys` and is not repeated here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::{self, Display};
 use std::path::Path;
 use std::time::Duration;
 
@@ -34,14 +36,14 @@ pub struct Origin<'a> {
 const INTERRUPTED: &str = "INTERRUPTED";
 
 /// The workload that a tree says, or all its faults; `faults` are those already known.
-pub fn workload(
-    root: &[Entry],
+pub fn workload<'a>(
+    root: &'a [Entry<'a>],
     origin: Origin<'_>,
     faults: Vec<Fault>,
 ) -> Result<Workload, Vec<Fault>> {
     let mut walk = Walk::new();
     walk.faults = faults;
-    let given = walk.section(&keys::ROOT, root, &Place::Whole, "");
+    let given = walk.file(&keys::ROOT, root);
     let mut check = Check::new(walk.faults, origin.text, &given);
     let workload = check.workload(&given, origin);
     if check.faults.is_empty() { Ok(workload) } else { Err(check.faults) }
@@ -50,36 +52,36 @@ pub fn workload(
 /// The faults found so far, and the steps built so far.
 ///
 /// What is built beside a fault is made of placeholders, and never leaves this module.
-struct Check {
+struct Check<'a> {
     faults: Vec<Fault>,
     lines: Lines,
     steps: Vec<Step>,
     /// Where each name was first given, or the step of a default name stands.
-    names: BTreeMap<String, Place>,
-    declared: Declared,
+    names: HashMap<Cow<'a, str>, &'a Place>,
+    declared: Declared<'a>,
 }
 
 /// What steps may refer to by name.
-struct Declared {
-    breakers: BTreeSet<String>,
-    bulkheads: BTreeSet<String>,
-    peers: BTreeSet<String>,
+struct Declared<'a> {
+    breakers: BTreeSet<&'a str>,
+    bulkheads: BTreeSet<&'a str>,
+    peers: BTreeSet<&'a str>,
 }
 
-impl Declared {
-    fn new(root: &Given) -> Self {
-        let names = |key| root.map(key).iter().map(|(name, _)| name.clone()).collect();
+impl<'a> Declared<'a> {
+    fn new(root: &Given<'a>) -> Self {
+        let names = |key| root.map(key).iter().map(|item| &*item.entry.key).collect();
         Self { breakers: names("breakers"), bulkheads: names("bulkheads"), peers: names("peers") }
     }
 }
 
-impl Check {
-    fn new(faults: Vec<Fault>, text: &str, root: &Given) -> Self {
+impl<'a> Check<'a> {
+    fn new(faults: Vec<Fault>, text: &str, root: &Given<'a>) -> Self {
         Self {
             faults,
             lines: Lines::new(text),
             steps: Vec::new(),
-            names: BTreeMap::new(),
+            names: HashMap::new(),
             declared: Declared::new(root),
         }
     }
@@ -88,7 +90,7 @@ impl Check {
         self.faults.push(Fault::new(place, message));
     }
 
-    fn workload(&mut self, root: &Given, origin: Origin<'_>) -> Workload {
+    fn workload(&mut self, root: &Given<'a>, origin: Origin<'_>) -> Workload {
         let profile = root.word("profile");
         self.repeat(root);
         let budget = self.budget(root, profile);
@@ -125,7 +127,7 @@ impl Check {
     fn repeat(&mut self, root: &Given) {
         if root.whole("repeat").is_some_and(|repeat| repeat > 1) {
             let place = place_of(root, "repeat");
-            self.fault(&place, "`repeat` above 1 is not supported by this version yet");
+            self.fault(place, "`repeat` above 1 is not supported by this version yet");
         }
     }
 
@@ -143,18 +145,18 @@ impl Check {
                     show(least),
                     show(most)
                 );
-                self.fault(&place_of(&given, "total"), message);
+                self.fault(place_of(&given, "total"), message);
             } else if profile == "websocket" && total.subsec_nanos() != 0 {
                 let message = format!(
                     "budget.total is {}; with profile websocket use whole seconds",
                     show(total)
                 );
-                self.fault(&place_of(&given, "total"), message);
+                self.fault(place_of(&given, "total"), message);
             }
         }
         if profile == Some("websocket") && given.mentions("reserve") {
             let message = "budget.reserve has no use with profile websocket, whose cleanup has a budget of its own; leave it out";
-            self.fault(&place_of(&given, "reserve"), message);
+            self.fault(place_of(&given, "reserve"), message);
         } else if let (Some(total), Some(reserve)) = (total, reserve)
             && reserve >= total
         {
@@ -164,12 +166,12 @@ impl Check {
                 show(total),
                 show(total)
             );
-            self.fault(&place_of(&given, "reserve"), message);
+            self.fault(place_of(&given, "reserve"), message);
         }
         if profile.is_some_and(|profile| profile != "websocket")
-            && let Some(item) = given.written("cleanup_timeout")
+            && let Some(item) = given.get("cleanup_timeout")
         {
-            self.fault(&item.key_place, "budget.cleanup_timeout belongs to profile websocket");
+            self.fault(item.key_place(), "budget.cleanup_timeout belongs to profile websocket");
         }
         Budget {
             total: total.unwrap_or_default(),
@@ -189,16 +191,16 @@ impl Check {
         let given = section(root, "settlement", &keys::SETTLEMENT);
         if given.word("broker") == Some("memory") {
             for name in ["url", "queue"] {
-                if let Some(item) = given.written(name) {
+                if let Some(item) = given.get(name) {
                     let message = format!("settlement.{name} has no use with the memory broker");
-                    self.fault(&item.key_place, message);
+                    self.fault(item.key_place(), message);
                 }
             }
         }
         let confirms = given.flag("confirm").unwrap_or(true);
-        if let (false, Some(item)) = (confirms, given.written("confirm_in")) {
+        if let (false, Some(item)) = (confirms, given.get("confirm_in")) {
             let message = "settlement.confirm_in says when and `confirm = false` never; leave out one of them";
-            self.fault(&item.key_place, message);
+            self.fault(item.key_place(), message);
         }
         Some(SettlementPolicy {
             timeout: given.time("timeout").unwrap_or_default(),
@@ -208,17 +210,17 @@ impl Check {
     }
 
     /// All steps, numbered in the order of the file.
-    fn course(&mut self, root: &Given) -> Course {
+    fn course(&mut self, root: &Given<'a>) -> Course {
         if !root.mentions("handler") && !root.mentions("service") {
             let message = "a workload needs at least one [[handler]], the work itself";
             let help = "[[handler]] with a `kind`, for example kind = \"io\", op = \"sleep\", for = \"1s\"";
             self.faults.push(Fault::new(&Place::Whole, message).help(help.to_owned()));
-        } else if root.written("handler").is_some()
+        } else if root.get("handler").is_some()
             && root.tables("handler").is_empty()
             && !root.mentions("service")
         {
             self.fault(
-                &place_of(root, "handler"),
+                place_of(root, "handler"),
                 "handler is empty; write at least one [[handler]]",
             );
         }
@@ -227,23 +229,23 @@ impl Check {
         self.claim_written_names(&parts);
         let mut course = Course::new(root);
         for part in parts {
-            let id = self.step(part.given, part.stage, &part.default_name);
+            let id = self.step(part.given, part.stage, DefaultName::Outer(part.stage, part.number));
             course.put(part.stage, part.number, id);
         }
         course
     }
 
-    fn middleware_names(&mut self, root: &Given) {
-        let mut names: BTreeMap<String, Place> = BTreeMap::new();
+    fn middleware_names(&mut self, root: &Given<'a>) {
+        let mut names: HashMap<Cow<'a, str>, &'a Place> = HashMap::new();
         for (number, given) in (1..).zip(root.tables("middleware")) {
-            let (name, place) = name_of(given, &format!("middleware-{number}"));
+            let (name, place) = name_of(given, &format_args!("middleware-{number}"));
             if let Some(first) = names.get(&name) {
                 let message = format!(
                     "the middleware {} has the name of the one on {}; use another",
                     quote(&name),
                     self.lines.describe(first)
                 );
-                self.fault(&place, message);
+                self.fault(place, message);
             } else {
                 names.insert(name, place);
             }
@@ -252,43 +254,43 @@ impl Check {
 
     /// Takes down the names that were written, before any default name is given away: so that it is
     /// always the default that is told to make room, in whatever order they stand.
-    fn claim_written_names(&mut self, parts: &[Part<'_>]) {
-        let mut rest: Vec<&Given> = parts.iter().rev().map(|part| part.given).collect();
+    fn claim_written_names(&mut self, parts: &[Part<'_, 'a>]) {
+        self.names.reserve(parts.len());
+        let mut rest: Vec<&Given<'a>> = parts.iter().rev().map(|part| part.given).collect();
         while let Some(given) = rest.pop() {
-            if given.text("name").is_some() {
-                let (name, place) = name_of(given, "");
-                self.claim(name, place);
+            if let (Some(name), Some(item)) = (given.text("name"), given.get("name")) {
+                self.claim(name.into(), item.place());
             }
             rest.extend(given.tables("steps").iter().rev());
             rest.extend(given.table("fallback"));
         }
     }
 
-    fn claim(&mut self, name: String, place: Place) {
+    fn claim(&mut self, name: Cow<'a, str>, place: &'a Place) {
         if let Some(first) = self.names.get(&name) {
             let message = format!(
                 "the step {} has the name of the one on {}; use another",
                 quote(&name),
                 self.lines.describe(first)
             );
-            self.fault(&place, message);
+            self.fault(place, message);
         } else {
             self.names.insert(name, place);
         }
     }
 
     /// Builds a step and those inside it, itself first.
-    fn step(&mut self, given: &Given, stage: Stage, default_name: &str) -> StepId {
+    fn step(&mut self, given: &Given<'a>, stage: Stage, default_name: DefaultName<'_>) -> StepId {
         let id = StepId(small(Some(self.steps.len() as u64)));
-        let (name, place) = name_of(given, default_name);
+        let (name, place) = name_of(given, &default_name);
         if !given.mentions("name") {
             self.claim(name.clone(), place);
         }
         self.references(given);
         let step = Step {
-            name,
+            name: name.into_owned(),
             stage,
-            line: self.lines.of(&given.place),
+            line: self.lines.of(given.place),
             // Stands in for work that is built below, or that has a fault.
             work: Work::Polls { count: 0 },
             timeout: given.time("timeout"),
@@ -305,7 +307,7 @@ impl Check {
             self.steps[id.0 as usize].work = work;
         }
         if let Some(fallback) = given.table("fallback") {
-            self.step(fallback, stage, &format!("{default_name}-fallback"));
+            self.step(fallback, stage, DefaultName::Fallback(&default_name));
         }
         id
     }
@@ -320,7 +322,7 @@ impl Check {
             if let (Some(name), Some(item)) = (given.text(key), given.get(key))
                 && !declared.contains(name)
             {
-                let fault = dangling(&item.place, key, title, name, declared);
+                let fault = dangling(item.place(), key, title, name, declared);
                 self.faults.push(fault);
             }
         }
@@ -328,14 +330,19 @@ impl Check {
             && let Some(name) = url.strip_prefix("peer:")
             && !self.declared.peers.contains(name)
         {
-            let fault = dangling(&item.place, "url", "peers", name, &self.declared.peers);
+            let fault = dangling(item.place(), "url", "peers", name, &self.declared.peers);
             self.faults.push(fault);
         }
     }
 
     /// The work of a step; `None` if it has a fault or belongs to a later version.
-    fn work(&mut self, given: &Given, stage: Stage, default_name: &str) -> Option<Work> {
-        match given.kind? {
+    fn work(
+        &mut self,
+        given: &Given<'a>,
+        stage: Stage,
+        default_name: DefaultName<'_>,
+    ) -> Option<Work> {
+        match given.kind?.word {
             "cpu" => Some(Work::Cpu {
                 amount: self.cpu_amount(given)?,
                 yield_every: given.time("yield_every"),
@@ -389,25 +396,30 @@ impl Check {
         }
     }
 
-    fn children(&mut self, given: &Given, stage: Stage, default_name: &str) -> Option<Vec<StepId>> {
+    fn children(
+        &mut self,
+        given: &Given<'a>,
+        stage: Stage,
+        default_name: DefaultName<'_>,
+    ) -> Option<Vec<StepId>> {
         let item = given.get("steps")?;
         let tables = given.tables("steps");
         if tables.is_empty() {
-            self.fault(&item.place, "steps is empty; write at least one step");
+            self.fault(item.place(), "steps is empty; write at least one step");
             return None;
         }
-        let ids = (1..)
-            .zip(tables)
-            .map(|(number, table)| self.step(table, stage, &format!("{default_name}-{number}")));
+        let ids = (1..).zip(tables).map(|(number, given)| {
+            self.step(given, stage, DefaultName::Inner(&default_name, number))
+        });
         Some(ids.collect())
     }
 
     fn on_signal(&mut self, given: &Given) -> Option<OnSignal> {
         let word = given.word("on_signal")?;
-        if let (true, Some(item)) = (word != "fail", given.written("code")) {
+        if let (true, Some(item)) = (word != "fail", given.get("code")) {
             let message =
                 format!("`code` has no use with on_signal = \"{word}\"; it belongs to \"fail\"");
-            self.fault(&item.key_place, message);
+            self.fault(item.key_place(), message);
         }
         Some(match word {
             "fail" => {
@@ -423,27 +435,25 @@ impl Check {
     fn io_keys(&mut self, given: &Given) {
         let Some(op) = given.word("op") else { return };
         for (key, ops) in keys::IO_KEYS {
-            if let (false, Some(item)) = (ops.contains(&op), given.written(key)) {
+            if let (false, Some(item)) = (ops.contains(&op), given.get(key)) {
                 let message = format!(
                     "`{key}` has no use with op = \"{op}\"; it belongs to {}",
                     ops.join(" and ")
                 );
-                self.fault(&item.key_place, message);
+                self.fault(item.key_place(), message);
             }
         }
         if op == "sleep" && !given.mentions("for") {
-            self.fault(&given.place, "an io step with op = \"sleep\" needs `for`");
+            self.fault(given.place, "an io step with op = \"sleep\" needs `for`");
         }
     }
 
     fn cpu_amount(&mut self, given: &Given) -> Option<CpuAmount> {
         match (given.mentions("for"), given.mentions("iterations")) {
             (true, true) => {
-                let place =
-                    given.written("iterations").map_or(&given.place, |item| &item.key_place);
-                let place = place.clone();
+                let place = given.get("iterations").map_or(given.place, |item| item.key_place());
                 self.fault(
-                    &place,
+                    place,
                     "`for` and `iterations` exclude each other; leave out one of them",
                 );
                 None
@@ -451,7 +461,7 @@ impl Check {
             (true, false) => self.span(given, "for").map(CpuAmount::Time),
             (false, true) => given.whole("iterations").map(CpuAmount::Iterations),
             (false, false) => {
-                self.fault(&given.place, "a step of kind cpu needs `for` or `iterations`");
+                self.fault(given.place, "a step of kind cpu needs `for` or `iterations`");
                 None
             }
         }
@@ -463,11 +473,11 @@ impl Check {
             return Some(vec![1.0; steps]);
         }
         let item = given.get("weights")?;
-        let Value::List(items) = &item.value else { return None };
-        let weights: Vec<f64> = items
+        let Value::List(values) = &item.value else { return None };
+        let weights: Vec<f64> = values
             .iter()
-            .filter_map(|item| match item.value {
-                Value::Number(number) => Some(number),
+            .filter_map(|value| match value {
+                Value::Number(number) => Some(*number),
                 _ => None,
             })
             .collect();
@@ -477,18 +487,18 @@ impl Check {
                 weights.len(),
                 count(steps, "step")
             );
-            self.fault(&item.place, message);
+            self.fault(item.place(), message);
             return None;
         }
         if weights.iter().all(|weight| *weight == 0.0) {
-            self.fault(&item.place, "weights are all 0, so nothing can be drawn; use one above 0");
+            self.fault(item.place(), "weights are all 0, so nothing can be drawn; use one above 0");
             return None;
         }
         Some(weights)
     }
 
     fn destructor(&mut self, given: &Given) -> Option<Destructor> {
-        let work = match given.kind? {
+        let work = match given.kind?.word {
             "cpu" => DestructorWork::Cpu(self.cpu_amount(given)?),
             _ => DestructorWork::Blocking {
                 duration: self.span(given, "for")?,
@@ -510,7 +520,7 @@ impl Check {
 
     fn distribution(&mut self, given: &Given) -> Option<Span> {
         let mut shape: Vec<&str> =
-            given.all_written().map(|(name, _)| name).filter(|name| *name != "max").collect();
+            given.all().map(|(name, _)| name).filter(|name| *name != "max").collect();
         shape.sort_unstable();
         let has_max = given.mentions("max");
         match (shape.as_slice(), has_max) {
@@ -519,7 +529,7 @@ impl Check {
                 if min > max {
                     let message =
                         format!("min is {}, which is longer than max, {}", show(min), show(max));
-                    self.fault(&place_of(given, "min"), message);
+                    self.fault(place_of(given, "min"), message);
                 }
                 Some(Span::Uniform { min, max })
             }
@@ -534,7 +544,7 @@ impl Check {
                         show(p99),
                         show(p50)
                     );
-                    self.fault(&place_of(given, "p99"), message);
+                    self.fault(place_of(given, "p99"), message);
                 }
                 Some(Span::LogNormal { p50, p99, max: given.time("max") })
             }
@@ -544,11 +554,11 @@ impl Check {
                 // A key that is there and faulty has been reported, and may be the missing one.
                 if ["min", "max", "mean", "p50", "p99", "recorded", "step"]
                     .iter()
-                    .all(|name| given.mentions(name) == given.written(name).is_some())
+                    .all(|name| given.mentions(name) == given.get(name).is_some())
                 {
                     let help = "{ min, max } is uniform, { mean } exponential, { p50, p99 } log-normal; the last two also take max";
                     let message = "these keys make no distribution";
-                    self.faults.push(Fault::new(&given.place, message).help(help.to_owned()));
+                    self.faults.push(Fault::new(given.place, message).help(help.to_owned()));
                 }
                 None
             }
@@ -557,34 +567,39 @@ impl Check {
 
     fn expect(&mut self, given: &Given) -> Expect {
         let mut rows = Vec::new();
-        for (name, item) in given.all_written() {
+        for (name, item) in given.all() {
             match &item.value {
                 Value::Bound(bound, written) => rows.push(ExpectRow {
                     what: name.to_owned(),
-                    bound: bound.clone(),
-                    written: written.clone(),
+                    bound: (**bound).clone(),
+                    written: (*written).to_owned(),
                 }),
-                Value::Map(items) => rows.extend(items.iter().filter_map(|(key, item)| {
+                Value::Map(items) => rows.extend(items.iter().filter_map(|item| {
                     let Value::Bound(bound, written) = &item.value else { return None };
-                    let (bound, written) = (bound.clone(), written.clone());
-                    Some(ExpectRow { what: format!("{name}.{key}"), bound, written })
+                    Some(ExpectRow {
+                        what: format!("{name}.{}", item.entry.key),
+                        bound: (**bound).clone(),
+                        written: (*written).to_owned(),
+                    })
                 })),
                 _ => {}
             }
         }
-        let gaps = given.tables("gap").iter().map(|gap| self.gap(gap)).collect();
+        // The last to need the names. In their order, so that one file always gets the same advice.
+        let names: BTreeSet<_> = std::mem::take(&mut self.names).into_keys().collect();
+        let gaps = given.tables("gap").iter().map(|gap| self.gap(gap, &names)).collect();
         Expect { rows, gaps }
     }
 
-    fn gap(&mut self, given: &Given) -> ExpectGap {
+    fn gap(&mut self, given: &Given, names: &BTreeSet<Cow<'a, str>>) -> ExpectGap {
         let step = given.text("step");
         if let (Some(step), Some(item)) = (step, given.get("step"))
-            && !self.names.contains_key(step)
+            && !names.contains(step)
         {
-            let near = nearest(step, self.names.keys().map(String::as_str));
+            let near = nearest(step, names.iter().map(|name| &**name));
             let help = near.map(|near| format!("did you mean `{near}`?"));
             let message = format!("no step has the name {}", quote(step));
-            self.faults.push(Fault::new(&item.place, message).help(help));
+            self.faults.push(Fault::new(item.place(), message).help(help));
         }
         ExpectGap {
             step: step.map(str::to_owned),
@@ -611,7 +626,7 @@ struct Course {
 impl Course {
     fn new(root: &Given) -> Self {
         let middleware = (1..).zip(root.tables("middleware")).map(|(number, given)| Middleware {
-            name: name_of(given, &format!("middleware-{number}")).0,
+            name: name_of(given, &format_args!("middleware-{number}")).0.into_owned(),
             before: None,
             after: None,
             terminate: None,
@@ -641,21 +656,38 @@ impl Course {
 }
 
 /// A top-level step, not yet built.
-struct Part<'a> {
-    given: &'a Given,
+struct Part<'g, 'a> {
+    given: &'g Given<'a>,
     stage: Stage,
     /// Its number in its stage, or that of its middleware; from 1.
     number: usize,
-    default_name: String,
+}
+
+/// The name of a step that was given none, put together when it is needed.
+#[derive(Clone, Copy)]
+enum DefaultName<'n> {
+    /// The step of that number in its stage.
+    Outer(Stage, usize),
+    /// The step of that number inside another.
+    Inner(&'n DefaultName<'n>, usize),
+    /// The fallback of another.
+    Fallback(&'n DefaultName<'n>),
+}
+
+impl Display for DefaultName<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Outer(stage, number) => write!(out, "{}-{number}", stage.word()),
+            Self::Inner(outer, number) => write!(out, "{outer}-{number}"),
+            Self::Fallback(step) => write!(out, "{step}-fallback"),
+        }
+    }
 }
 
 /// All top-level steps, in the order of the file.
-fn top_level(root: &Given) -> Vec<Part<'_>> {
+fn top_level<'g, 'a>(root: &'g Given<'a>) -> Vec<Part<'g, 'a>> {
     let mut parts = Vec::new();
-    let mut add = |given, stage: Stage, number| {
-        let default_name = format!("{}-{number}", stage.word());
-        parts.push(Part { given, stage, number, default_name });
-    };
+    let mut add = |given, stage, number| parts.push(Part { given, stage, number });
     for (number, middleware) in (1..).zip(root.tables("middleware")) {
         for stage in [Stage::Before, Stage::After, Stage::Terminate] {
             if let Some(given) = middleware.table(stage.word()) {
@@ -671,12 +703,12 @@ fn top_level(root: &Given) -> Vec<Part<'_>> {
     if let Some(given) = root.table("scope").and_then(|scope| scope.table("dispose")) {
         add(given, Stage::Dispose, 1);
     }
-    parts.sort_by(|one, other| one.given.place.cmp(&other.given.place));
+    parts.sort_by_key(|part| part.given.place);
     parts
 }
 
 /// A table of the file; if it is absent, or cannot be read, its defaults.
-fn section(root: &Given, name: &str, section: &'static keys::Section) -> Given {
+fn section<'a>(root: &Given<'a>, name: &str, section: &'static keys::Section) -> Given<'a> {
     root.table(name).cloned().unwrap_or_else(|| Given::defaults(section))
 }
 
@@ -706,12 +738,9 @@ fn total_range(profile: &str) -> (Duration, Duration) {
 
 fn fail(item: &Item) -> Option<Fail> {
     match &item.value {
-        Value::Text(code) => Some(Fail {
-            code: Code::from(code.as_str()),
-            retryable: false,
-            share: 1.0,
-            first: None,
-        }),
+        Value::Text(code) => {
+            Some(Fail { code: Code::from(*code), retryable: false, share: 1.0, first: None })
+        }
         Value::Table(given) => Some(Fail {
             code: Code::from(given.text("code")?),
             retryable: given.flag("retryable")?,
@@ -752,29 +781,23 @@ fn obligation(word: &str) -> Option<Obligation> {
     }
 }
 
-fn dangling(
-    place: &Place,
-    key: &str,
-    title: &str,
-    name: &str,
-    declared: &BTreeSet<String>,
-) -> Fault {
+fn dangling(place: &Place, key: &str, title: &str, name: &str, declared: &BTreeSet<&str>) -> Fault {
     let message = format!("{key} names {}, but there is no [{title}.{}]", quote(name), cut(name));
-    let near = nearest(name, declared.iter().map(String::as_str));
+    let near = nearest(name, declared.iter().copied());
     Fault::new(place, message).help(near.map(|near| format!("did you mean {}?", mark(near))))
 }
 
 /// The name of a table, and where it was written; a default one stands where its table does.
-fn name_of(given: &Given, default: &str) -> (String, Place) {
+fn name_of<'a>(given: &Given<'a>, default: &dyn Display) -> (Cow<'a, str>, &'a Place) {
     match (given.text("name"), given.get("name")) {
-        (Some(name), Some(item)) => (name.to_owned(), item.place.clone()),
-        _ => (default.to_owned(), given.place.clone()),
+        (Some(name), Some(item)) => (name.into(), item.place()),
+        _ => (default.to_string().into(), given.place),
     }
 }
 
 /// Where the value of a key stands, or its table if it was not written.
-fn place_of(given: &Given, name: &str) -> Place {
-    given.get(name).map_or_else(|| given.place.clone(), |item| item.place.clone())
+fn place_of<'a>(given: &Given<'a>, name: &str) -> &'a Place {
+    given.get(name).map_or(given.place, Item::place)
 }
 
 /// A number whose range the table of keys has bounded.
@@ -813,21 +836,19 @@ impl Lines {
         let mut lines = BTreeMap::new();
         for table in ["budget", "runtime", "load", "settlement", "expect"] {
             let Some(given) = root.table(table) else { continue };
-            for (name, item) in given.all_written() {
+            for (name, item) in given.all() {
                 let key = format!("{table}.{name}");
                 match &item.value {
-                    Value::Map(items) => {
-                        lines.extend(items.iter().map(|(name, item)| {
-                            (format!("{key}.{name}"), self.of(&item.key_place))
-                        }))
-                    }
+                    Value::Map(items) => lines.extend(items.iter().map(|item| {
+                        (format!("{key}.{}", item.entry.key), self.of(item.key_place()))
+                    })),
                     Value::Tables(tables) => {
                         lines.extend((1..).zip(tables).map(|(number, table)| {
-                            (format!("{key}.{number}"), self.of(&table.place))
+                            (format!("{key}.{number}"), self.of(table.place))
                         }))
                     }
                     _ => {
-                        lines.insert(key, self.of(&item.key_place));
+                        lines.insert(key, self.of(item.key_place()));
                     }
                 }
             }

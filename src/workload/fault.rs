@@ -25,7 +25,7 @@ pub struct Fault {
 impl Fault {
     /// A fault without advice.
     pub fn new(place: &Place, message: impl Into<String>) -> Self {
-        Self { place: place.clone(), message: message.into(), help: None }
+        Self { place: *place, message: message.into(), help: None }
     }
 
     /// The same fault, with advice if there is any.
@@ -53,7 +53,7 @@ impl Faults {
     /// The faults of a file, in the order of the file.
     pub fn new(path: &Path, text: &str, settings: &[String], mut faults: Vec<Fault>) -> Self {
         assert!(!faults.is_empty(), "a file without faults is a workload");
-        faults.sort_by(|one, other| one.place.cmp(&other.place));
+        faults.sort_by_key(|fault| fault.place);
         Self { path: path.to_owned(), text: text.to_owned(), settings: settings.to_vec(), faults }
     }
 

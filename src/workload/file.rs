@@ -8,6 +8,7 @@ use std::io::Read;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::report::words::reason;
@@ -64,10 +65,10 @@ fn digest(bytes: &[u8]) -> String {
 }
 
 /// The tree of a text, or its faults of syntax.
-fn read_document(text: &str) -> Result<Vec<Entry>, Vec<Fault>> {
+fn read_document(text: &str) -> Result<Vec<Entry<'_>>, Vec<Fault>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
-        return Ok(entries(table.get_ref(), &|bytes| Place::File(bytes)));
+        return Ok(entries(table.into_inner(), &|bytes| Place::File(bytes)));
     }
     let mut found: Vec<_> =
         errors.iter().map(|error| (error.span().unwrap_or(0..0), error.message())).collect();
@@ -89,32 +90,33 @@ fn read_document(text: &str) -> Result<Vec<Entry>, Vec<Fault>> {
 }
 
 /// The value of a `--set` word, if it is TOML.
-fn read_setting(text: &str, place: &dyn Fn(Bytes) -> Place) -> Option<Node> {
+fn read_setting<'a>(text: &'a str, place: &dyn Fn(Bytes) -> Place) -> Option<Node<'a>> {
     let value = DeValue::parse(text.trim()).ok()?;
     let indent = text.len() - text.trim_start().len();
-    Some(node(value.get_ref(), value.span().into(), &|bytes: Bytes| {
+    Some(node(value, &|bytes: Bytes| {
         place(Bytes { start: bytes.start + indent, end: bytes.end + indent })
     }))
 }
 
-fn entries(table: &DeTable<'_>, place: &dyn Fn(Bytes) -> Place) -> Vec<Entry> {
+fn entries<'a>(table: DeTable<'a>, place: &impl Fn(Bytes) -> Place) -> Vec<Entry<'a>> {
     let mut entries: Vec<_> = table
-        .iter()
+        .into_iter()
         .map(|(key, value)| Entry {
-            key: key.get_ref().to_string(),
             place: place(key.span().into()),
-            node: node(value.get_ref(), value.span().into(), place),
+            key: key.into_inner(),
+            node: node(value, place),
         })
         .collect();
     // The parser sorts by key; the reader of a message has the file's order.
-    entries.sort_by(|one, other| one.place.cmp(&other.place));
+    entries.sort_by_key(|entry| entry.place);
     entries
 }
 
 /// Recurses as deep as the parser allows, which is 80 levels.
-fn node(value: &DeValue<'_>, bytes: Bytes, place: &dyn Fn(Bytes) -> Place) -> Node {
-    let value = match value {
-        DeValue::String(text) => Value::Text(text.to_string()),
+fn node<'a>(value: Spanned<DeValue<'a>>, place: &impl Fn(Bytes) -> Place) -> Node<'a> {
+    let bytes = value.span().into();
+    let value = match value.into_inner() {
+        DeValue::String(text) => Value::Text(text),
         DeValue::Integer(whole) => {
             Value::Whole(whole.to_string(), i64::from_str_radix(whole.as_str(), whole.radix()).ok())
         }
@@ -122,11 +124,11 @@ fn node(value: &DeValue<'_>, bytes: Bytes, place: &dyn Fn(Bytes) -> Place) -> No
             let value = number.as_str().parse::<f64>().ok().filter(|number| number.is_finite());
             Value::Number(number.to_string(), value)
         }
-        DeValue::Boolean(flag) => Value::Flag(*flag),
+        DeValue::Boolean(flag) => Value::Flag(flag),
         DeValue::Datetime(date) => Value::Date(date.to_string()),
-        DeValue::Array(values) => Value::List(
-            values.iter().map(|value| node(value.get_ref(), value.span().into(), place)).collect(),
-        ),
+        DeValue::Array(values) => {
+            Value::List(values.into_iter().map(|value| node(value, place)).collect())
+        }
         DeValue::Table(table) => Value::Table(entries(table, place)),
     };
     Node { value, place: place(bytes) }

@@ -11,12 +11,12 @@ use crate::workload::tree::{Bytes, Entry, Node, Place, Value, cut, mark, quote};
 const DEEPEST: usize = 64;
 
 /// Reads the value of a `--set` word; its places are those of that word, from the given byte on.
-pub type ReadValue<'a> = &'a dyn Fn(&str, &dyn Fn(Bytes) -> Place) -> Option<Node>;
+pub type ReadValue<'r> = &'r dyn for<'a> Fn(&'a str, &dyn Fn(Bytes) -> Place) -> Option<Node<'a>>;
 
 /// Patches the tree with one word after the other; later words win.
-pub fn apply(
-    root: &mut Vec<Entry>,
-    settings: &[String],
+pub fn apply<'a>(
+    root: &mut Vec<Entry<'a>>,
+    settings: &'a [String],
     read: ReadValue<'_>,
     faults: &mut Vec<Fault>,
 ) {
@@ -27,10 +27,10 @@ pub fn apply(
     }
 }
 
-fn apply_one(
-    root: &mut Vec<Entry>,
+fn apply_one<'a>(
+    root: &mut Vec<Entry<'a>>,
     number: usize,
-    setting: &str,
+    setting: &'a str,
     read: ReadValue<'_>,
 ) -> Result<(), Fault> {
     let whole = Place::Set(number, Bytes { start: 0, end: setting.len() });
@@ -50,12 +50,12 @@ fn apply_one(
     };
     let text_place = Place::Set(number, Bytes { start: begin, end: setting.len() });
     let node = read(text, &shift)
-        .unwrap_or_else(|| Node { value: Value::Text(text.to_owned()), place: text_place });
+        .unwrap_or_else(|| Node { value: Value::Text(text.into()), place: text_place });
     put(root, &segments, node)
 }
 
 /// The parts of a dotted path and where each stands; a part in quotes may have dots in it.
-fn split_path(path: &str, number: usize) -> Vec<(String, Place)> {
+fn split_path(path: &str, number: usize) -> Vec<(&str, Place)> {
     let mut segments = Vec::new();
     let mut start = 0;
     loop {
@@ -71,7 +71,7 @@ fn split_path(path: &str, number: usize) -> Vec<(String, Place)> {
             (rest[..length].trim(), length)
         });
         let bytes = Bytes { start, end: start + length };
-        segments.push((name.to_owned(), Place::Set(number, bytes)));
+        segments.push((name, Place::Set(number, bytes)));
         start += length + 1;
         if start > path.len() {
             return segments;
@@ -80,7 +80,11 @@ fn split_path(path: &str, number: usize) -> Vec<(String, Place)> {
 }
 
 /// Puts `node` where the path leads, making the tables that are missing on the way.
-fn put(root: &mut Vec<Entry>, segments: &[(String, Place)], node: Node) -> Result<(), Fault> {
+fn put<'a>(
+    root: &mut Vec<Entry<'a>>,
+    segments: &[(&'a str, Place)],
+    node: Node<'a>,
+) -> Result<(), Fault> {
     let mut entries = root;
     // What tables of an array are called when they have no name: `handler`, then `handler-1`.
     let mut stem = String::new();
@@ -91,7 +95,7 @@ fn put(root: &mut Vec<Entry>, segments: &[(String, Place)], node: Node) -> Resul
         };
         let at = entries.iter().position(|entry| entry.key == *name);
         if tail.is_empty() {
-            let entry = Entry { key: name.clone(), place: place.clone(), node };
+            let entry = Entry { key: (*name).into(), place: *place, node };
             match at {
                 Some(at) => entries[at] = entry,
                 None => entries.push(entry),
@@ -99,8 +103,8 @@ fn put(root: &mut Vec<Entry>, segments: &[(String, Place)], node: Node) -> Resul
             return Ok(());
         }
         let at = at.unwrap_or_else(|| {
-            let node = Node { value: Value::Table(Vec::new()), place: place.clone() };
-            entries.push(Entry { key: name.clone(), place: place.clone(), node });
+            let node = Node { value: Value::Table(Vec::new()), place: *place };
+            entries.push(Entry { key: (*name).into(), place: *place, node });
             entries.len() - 1
         });
         stem = next_stem(&stem, name);
@@ -150,14 +154,14 @@ fn next_stem(stem: &str, key: &str) -> String {
     }
 }
 
-fn find_table(nodes: &[Node], stem: &str, wanted: &str) -> Option<usize> {
+fn find_table(nodes: &[Node<'_>], stem: &str, wanted: &str) -> Option<usize> {
     nodes.iter().enumerate().position(|(index, node)| match name_of(node) {
         Some(name) => name == wanted,
         None => is_table(node) && format!("{stem}-{}", index + 1) == wanted,
     })
 }
 
-fn no_such_table(nodes: &[Node], stem: &str, key: &str, wanted: &str, place: &Place) -> Fault {
+fn no_such_table(nodes: &[Node<'_>], stem: &str, key: &str, wanted: &str, place: &Place) -> Fault {
     let names: Vec<_> = nodes
         .iter()
         .enumerate()
@@ -174,12 +178,12 @@ fn no_such_table(nodes: &[Node], stem: &str, key: &str, wanted: &str, place: &Pl
         .help(help)
 }
 
-fn is_table(node: &Node) -> bool {
+fn is_table(node: &Node<'_>) -> bool {
     matches!(node.value, Value::Table(_))
 }
 
 /// The name that a table was given.
-fn name_of(node: &Node) -> Option<&str> {
+fn name_of<'n>(node: &'n Node<'_>) -> Option<&'n str> {
     let Value::Table(entries) = &node.value else { return None };
     let name = entries.iter().find(|entry| entry.key == "name")?;
     match &name.node.value {

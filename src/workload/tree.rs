@@ -1,12 +1,14 @@
 //! The text of a workload as a tree of values, each of which knows where it was written.
 //!
 //! Stands between the TOML parser and the table of keys: whoever walks it needs to know neither the
-//! parser nor whether a value came from the file or from `--set`.
+//! parser nor whether a value came from the file or from `--set`. Texts are borrowed from what was
+//! read, unless they had escapes in them.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Where something was written.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// Nowhere in particular: what is missing from the whole file.
     Whole,
@@ -33,18 +35,18 @@ impl From<Range<usize>> for Bytes {
 
 /// A value and its place.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct Node<'a> {
     /// What was written.
-    pub value: Value,
+    pub value: Value<'a>,
     /// Where; of a table the header or the braces.
     pub place: Place,
 }
 
 /// What can be written.
 #[derive(Clone, Debug)]
-pub enum Value {
+pub enum Value<'a> {
     /// Text in quotes.
-    Text(String),
+    Text(Cow<'a, str>),
     /// A whole number as written, and its value if it fits.
     Whole(String, Option<i64>),
     /// A number with a fraction, as written, and its value if it fits.
@@ -54,23 +56,23 @@ pub enum Value {
     /// A date or a time, as written.
     Date(String),
     /// A list, or an array of tables.
-    List(Vec<Node>),
+    List(Vec<Node<'a>>),
     /// A table.
-    Table(Vec<Entry>),
+    Table(Vec<Entry<'a>>),
 }
 
 /// One key of a table and its value.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct Entry<'a> {
     /// The key, without quotes.
-    pub key: String,
+    pub key: Cow<'a, str>,
     /// Where the key stands.
     pub place: Place,
     /// Its value.
-    pub node: Node,
+    pub node: Node<'a>,
 }
 
-impl Value {
+impl Value<'_> {
     /// What it is, for a sentence: `the number 2`, `a table`.
     pub fn describe(&self) -> String {
         match self {

@@ -1,10 +1,10 @@
 //! Holds a tree of values against the table of keys.
 //!
-//! What comes out has only keys of the table, values of their shape and in their range, and every
-//! fixed default filled in. What was faulty is left out and remembered, so that nobody reports it a
+//! What comes out has only keys of the table, values of their shape and in their range, and knows
+//! every fixed default. What was faulty is left out and remembered, so that nobody reports it a
 //! second time. Relations between keys are not looked at here.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::time::Duration;
 
 use crate::duration;
@@ -20,33 +20,43 @@ const DEEPEST: usize = 32;
 
 /// A table that was held against its keys.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct Given<'a> {
     /// Where the table stands.
-    pub place: Place,
+    pub place: &'a Place,
     /// Its `kind`, where its keys depend on one; `None` where that was faulty or is not asked for.
-    pub kind: Option<&'static str>,
-    items: Vec<(&'static str, Item)>,
+    pub kind: Option<&'static Kind>,
+    /// Its keys beside those of its kind; none if nothing can be said of what was not written.
+    keys: &'static [Key],
+    items: Vec<(&'static str, Item<'a>)>,
     faulty: Vec<&'static str>,
 }
 
-/// A value that has its shape.
+/// A written value that has its shape.
 #[derive(Clone, Debug)]
-pub struct Item {
-    /// The value.
-    pub value: Value,
-    /// Where it was written; of a default the place of its table.
-    pub place: Place,
+pub struct Item<'a> {
+    /// What was written.
+    pub entry: &'a Entry<'a>,
+    /// Its value.
+    pub value: Value<'a>,
+}
+
+impl<'a> Item<'a> {
+    /// Where the value was written.
+    pub fn place(&self) -> &'a Place {
+        &self.entry.node.place
+    }
+
     /// Where its key was written.
-    pub key_place: Place,
-    /// Whether it was written at all, and is no default.
-    pub is_written: bool,
+    pub fn key_place(&self) -> &'a Place {
+        &self.entry.place
+    }
 }
 
 /// The values that shapes let through.
 #[derive(Clone, Debug)]
-pub enum Value {
+pub enum Value<'a> {
     /// Of [`Shape::Text`], [`Shape::Name`] and [`Shape::Rate`].
-    Text(String),
+    Text(&'a str),
     /// Of [`Shape::Flag`].
     Flag(bool),
     /// Of [`Shape::Whole`].
@@ -58,97 +68,101 @@ pub enum Value {
     /// Of [`Shape::Word`].
     Word(&'static str),
     /// Of [`Shape::List`].
-    List(Vec<Item>),
+    List(Vec<Value<'a>>),
     /// Of [`Shape::Section`] and [`Shape::Step`].
-    Table(Given),
+    Table(Box<Given<'a>>),
     /// Of [`Shape::Sections`] and [`Shape::Steps`].
-    Tables(Vec<Given>),
-    /// Of [`Shape::Map`].
-    Map(Vec<(String, Item)>),
+    Tables(Vec<Given<'a>>),
+    /// Of [`Shape::Map`]; the names are the keys of its entries.
+    Map(Vec<Item<'a>>),
     /// Of [`Shape::Bound`], with the right-hand side as written.
-    Bound(Bound, String),
+    Bound(Box<Bound>, &'a str),
     /// Of [`Shape::Anything`].
     Anything,
 }
 
-impl Given {
+// A step is asked for some thirty names, each a constant where it is asked. Inlined, most of the
+// comparisons are of one length.
+impl<'a> Given<'a> {
     /// A table of which nothing was written.
     pub fn defaults(section: &'static Section) -> Self {
-        let mut given = Self::empty(Place::Whole);
-        given.fill(section.keys);
-        given
+        Self { keys: section.keys, ..Self::empty(&Place::Whole, 0) }
     }
 
-    /// The value of a key: written or default, and never faulty.
-    pub fn get(&self, name: &str) -> Option<&Item> {
+    /// The value of a key, if it was written and is not faulty.
+    #[inline]
+    pub fn get(&self, name: &str) -> Option<&Item<'a>> {
         self.items.iter().find(|(key, _)| *key == name).map(|(_, item)| item)
     }
 
-    /// The value of a key, if it was written.
-    pub fn written(&self, name: &str) -> Option<&Item> {
-        self.get(name).filter(|item| item.is_written)
-    }
-
     /// Whether a key was written, faulty or not.
+    #[inline]
     pub fn mentions(&self, name: &str) -> bool {
-        self.written(name).is_some() || self.faulty.contains(&name)
+        self.get(name).is_some() || self.faulty.contains(&name)
     }
 
     /// What was written, in the order of the file.
-    pub fn all_written(&self) -> impl Iterator<Item = (&'static str, &Item)> {
-        self.items.iter().filter(|(_, item)| item.is_written).map(|(name, item)| (*name, item))
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, &Item<'a>)> {
+        self.items.iter().map(|(name, item)| (*name, item))
     }
 
     /// The text of a key.
-    pub fn text(&self, name: &str) -> Option<&str> {
-        match &self.get(name)?.value {
+    #[inline]
+    pub fn text(&self, name: &str) -> Option<&'a str> {
+        match self.get(name)?.value {
             Value::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    /// The flag of a key.
+    /// The flag of a key, written or default.
+    #[inline]
     pub fn flag(&self, name: &str) -> Option<bool> {
-        match self.get(name)?.value {
-            Value::Flag(flag) => Some(flag),
+        match self.plain(name)? {
+            Otherwise::Flag(flag) => Some(flag),
             _ => None,
         }
     }
 
-    /// The whole number of a key.
+    /// The whole number of a key, written or default.
+    #[inline]
     pub fn whole(&self, name: &str) -> Option<u64> {
-        match self.get(name)?.value {
-            Value::Whole(whole) => Some(whole),
+        match self.plain(name)? {
+            Otherwise::Whole(whole) => Some(whole),
             _ => None,
         }
     }
 
-    /// The number of a key.
+    /// The number of a key, written or default.
+    #[inline]
     pub fn number(&self, name: &str) -> Option<f64> {
-        match self.get(name)?.value {
-            Value::Number(number) => Some(number),
+        match self.plain(name)? {
+            Otherwise::Number(number) => Some(number),
             _ => None,
         }
     }
 
-    /// The span of a key.
+    /// The span of a key, written or default.
+    #[inline]
     pub fn time(&self, name: &str) -> Option<Duration> {
-        match self.get(name)?.value {
-            Value::Time(time) => Some(time),
+        match self.plain(name)? {
+            Otherwise::Time(time) => Some(time),
             _ => None,
         }
     }
 
-    /// The word of a key.
+    /// The word of a key, written or default.
+    #[inline]
     pub fn word(&self, name: &str) -> Option<&'static str> {
-        match self.get(name)?.value {
-            Value::Word(word) => Some(word),
+        match self.plain(name)? {
+            Otherwise::Word(word) => Some(word),
             _ => None,
         }
     }
 
     /// The table of a key.
-    pub fn table(&self, name: &str) -> Option<&Given> {
+    #[inline]
+    pub fn table(&self, name: &str) -> Option<&Given<'a>> {
         match &self.get(name)?.value {
             Value::Table(given) => Some(given),
             _ => None,
@@ -156,7 +170,8 @@ impl Given {
     }
 
     /// The tables of a key; none if it was not written.
-    pub fn tables(&self, name: &str) -> &[Given] {
+    #[inline]
+    pub fn tables(&self, name: &str) -> &[Given<'a>] {
         match self.get(name).map(|item| &item.value) {
             Some(Value::Tables(tables)) => tables,
             _ => &[],
@@ -164,34 +179,60 @@ impl Given {
     }
 
     /// The names and values of a key; none if it was not written.
-    pub fn map(&self, name: &str) -> &[(String, Item)] {
+    pub fn map(&self, name: &str) -> &[Item<'a>] {
         match self.get(name).map(|item| &item.value) {
-            Some(Value::Map(map)) => map,
+            Some(Value::Map(items)) => items,
             _ => &[],
         }
     }
 
-    fn empty(place: Place) -> Self {
-        Self { place, kind: None, items: Vec::new(), faulty: Vec::new() }
+    /// A value that can be a default: as it was written, else the default; never of a faulty key.
+    #[inline]
+    fn plain(&self, name: &str) -> Option<Otherwise> {
+        let Some(item) = self.get(name) else {
+            return self.otherwise(name);
+        };
+        match item.value {
+            Value::Flag(flag) => Some(Otherwise::Flag(flag)),
+            Value::Whole(whole) => Some(Otherwise::Whole(whole)),
+            Value::Number(number) => Some(Otherwise::Number(number)),
+            Value::Time(time) => Some(Otherwise::Time(time)),
+            Value::Word(word) => Some(Otherwise::Word(word)),
+            _ => None,
+        }
     }
 
-    /// Adds the fixed defaults of what was not written.
-    fn fill(&mut self, keys: &'static [Key]) {
-        for key in keys {
-            if self.mentions(key.name) {
-                continue;
-            }
-            let value = match key.otherwise {
-                Otherwise::Flag(flag) => Value::Flag(flag),
-                Otherwise::Whole(whole) => Value::Whole(whole),
-                Otherwise::Number(number) => Value::Number(number),
-                Otherwise::Time(time) => Value::Time(time),
-                Otherwise::Word(word) => Value::Word(word),
-                Otherwise::Required | Otherwise::Absent | Otherwise::Says(_) => continue,
-            };
-            let place = self.place.clone();
-            let item = Item { value, key_place: place.clone(), place, is_written: false };
-            self.items.push((key.name, item));
+    #[inline]
+    fn otherwise(&self, name: &str) -> Option<Otherwise> {
+        if self.faulty.contains(&name) {
+            return None;
+        }
+        let own = self.kind.map_or(&[][..], |kind| kind.keys);
+        find(own, name).or_else(|| find(self.keys, name)).map(|key| key.otherwise)
+    }
+
+    /// A table that will have so many items, and no defaults.
+    fn empty(place: &'a Place, items: usize) -> Self {
+        let items = Vec::with_capacity(items);
+        Self { place, kind: None, keys: &[], items, faulty: Vec::new() }
+    }
+}
+
+/// The dotted name of a value, put together when a message needs it.
+#[derive(Clone, Copy)]
+enum Label<'l> {
+    /// Of the file, and of a table that has no name of its own.
+    Nameless,
+    /// Of a key of a table.
+    Key(&'l Label<'l>, &'l str),
+}
+
+impl Display for Label<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nameless => Ok(()),
+            Self::Key(Self::Nameless, name) => out.write_str(name),
+            Self::Key(table, name) => write!(out, "{table}.{name}"),
         }
     }
 }
@@ -209,15 +250,21 @@ impl Walk {
         Self { faults: Vec::new(), depth: 0 }
     }
 
+    /// Holds a whole file against the keys of `section`.
+    pub fn file<'a>(&mut self, section: &'static Section, entries: &'a [Entry<'a>]) -> Given<'a> {
+        self.section(section, entries, &Place::Whole, &Label::Nameless)
+    }
+
     /// Holds a table against the keys of `section`; `label` is how messages name the table.
-    pub fn section(
+    fn section<'a>(
         &mut self,
         section: &'static Section,
-        entries: &[Entry],
-        place: &Place,
-        label: &str,
-    ) -> Given {
-        let mut given = Given::empty(place.clone());
+        entries: &'a [Entry<'a>],
+        place: &'a Place,
+        label: &Label<'_>,
+    ) -> Given<'a> {
+        let mut given = Given::empty(place, entries.len());
+        given.keys = section.keys;
         for entry in entries {
             match section.key(&entry.key) {
                 Some(key) => self.entry(key, entry, label, &mut given),
@@ -228,13 +275,18 @@ impl Walk {
                 }
             }
         }
-        self.require(section.keys, section.title, &mut given);
+        self.require(section.keys, &section.title, &given);
         given
     }
 
     /// Holds a table against the keys of its kind.
-    fn step(&mut self, kinds: &'static Kinds, entries: &[Entry], place: &Place) -> Given {
-        let mut given = Given::empty(place.clone());
+    fn step<'a>(
+        &mut self,
+        kinds: &'static Kinds,
+        entries: &'a [Entry<'a>],
+        place: &'a Place,
+    ) -> Given<'a> {
+        let mut given = Given::empty(place, entries.len());
         if self.depth == DEEPEST {
             let message = format!("more than {DEEPEST} steps inside one another; use fewer");
             self.faults.push(Fault::new(place, message));
@@ -242,21 +294,19 @@ impl Walk {
         }
         self.depth += 1;
         let kind = self.kind(kinds, entries, place);
-        given.kind = kind.map(|kind| kind.word);
+        given.kind = kind;
         for entry in entries.iter().filter(|entry| entry.key != "kind") {
             let own = kind.and_then(|kind| find(kind.keys, &entry.key));
             match own.or_else(|| find(kinds.common, &entry.key)) {
-                Some(key) => self.entry(key, entry, "", &mut given),
+                Some(key) => self.entry(key, entry, &Label::Nameless, &mut given),
                 None => self.foreign_key(kinds, kind, entry, &mut given),
             }
         }
         if let Some(kind) = kind {
-            self.require(
-                kind.keys,
-                &format!("a {} of kind {}", kinds.title, kind.word),
-                &mut given,
-            );
-            self.require(kinds.common, kinds.title, &mut given);
+            given.keys = kinds.common;
+            let title = format_args!("a {} of kind {}", kinds.title, kind.word);
+            self.require(kind.keys, &title, &given);
+            self.require(kinds.common, &kinds.title, &given);
         }
         self.depth -= 1;
         given
@@ -265,28 +315,30 @@ impl Walk {
     fn kind(
         &mut self,
         kinds: &'static Kinds,
-        entries: &[Entry],
+        entries: &[Entry<'_>],
         place: &Place,
     ) -> Option<&'static Kind> {
-        let supported = kinds.kinds.iter().filter(|kind| kind.since == Since::Now);
-        let supported = supported.map(|kind| kind.word).collect::<Vec<_>>().join(", ");
         let Some(entry) = entries.iter().find(|entry| entry.key == "kind") else {
             let message = format!("a {} needs a `kind`", kinds.title);
-            let help = format!("one of {supported}");
+            let help = format!("one of {}", supported_kinds(kinds));
             self.faults.push(Fault::new(place, message).help(help));
             return None;
         };
         let tree::Value::Text(word) = &entry.node.value else {
             let found = entry.node.value.describe();
-            let message = format!("kind is {found}; use one of {supported}");
+            let message = format!("kind is {found}; use one of {}", supported_kinds(kinds));
             self.faults.push(Fault::new(&entry.node.place, message));
             return None;
         };
         let kind = kinds.kind(word);
         match kind {
             None => {
-                let message =
-                    format!("{} is no kind of {}; use one of {supported}", mark(word), kinds.title);
+                let message = format!(
+                    "{} is no kind of {}; use one of {}",
+                    mark(word),
+                    kinds.title,
+                    supported_kinds(kinds)
+                );
                 let near = nearest(word, kinds.kinds.iter().map(|kind| kind.word));
                 let help = near.map(|near| format!("did you mean `{near}`?"));
                 self.faults.push(Fault::new(&entry.node.place, message).help(help));
@@ -303,8 +355,8 @@ impl Walk {
         &mut self,
         kinds: &'static Kinds,
         kind: Option<&'static Kind>,
-        entry: &Entry,
-        given: &mut Given,
+        entry: &Entry<'_>,
+        given: &mut Given<'_>,
     ) {
         let others = kinds.kinds_with(&entry.key);
         match kind {
@@ -329,43 +381,40 @@ impl Walk {
     /// it is not called missing as well.
     fn unknown(
         &mut self,
-        entry: &Entry,
+        entry: &Entry<'_>,
         message: String,
         names: &[&'static str],
-        given: &mut Given,
+        given: &mut Given<'_>,
     ) {
         given.faulty.extend(nearest(&entry.key, names.iter().copied()));
         self.faults.push(Fault::new(&entry.place, message).help(advise(&entry.key, names)));
     }
 
     /// Holds one value against its key, and keeps it if it is sound.
-    fn entry(&mut self, key: &'static Key, entry: &Entry, label: &str, given: &mut Given) {
+    fn entry<'a>(
+        &mut self,
+        key: &'static Key,
+        entry: &'a Entry<'a>,
+        label: &Label<'_>,
+        given: &mut Given<'a>,
+    ) {
         if key.since == Since::Later {
             self.unsupported(&entry.place, &mark(key.name));
         }
-        let label = match label {
-            "" => key.name.to_owned(),
-            label => format!("{label}.{}", key.name),
-        };
-        match self.value(&key.shape, &entry.node, &label) {
-            Some(value) => {
-                let place = entry.node.place.clone();
-                let key_place = entry.place.clone();
-                given.items.push((key.name, Item { value, place, key_place, is_written: true }));
-            }
+        match self.value(&key.shape, &entry.node, &Label::Key(label, key.name)) {
+            Some(value) => given.items.push((key.name, Item { entry, value })),
             None => given.faulty.push(key.name),
         }
     }
 
-    /// Names what is missing, and fills in what has a default.
-    fn require(&mut self, keys: &'static [Key], title: &str, given: &mut Given) {
+    /// Names what is missing.
+    fn require(&mut self, keys: &'static [Key], title: &dyn Display, given: &Given<'_>) {
         for key in keys {
             if matches!(key.otherwise, Otherwise::Required) && !given.mentions(key.name) {
                 let message = format!("{title} needs {}", mark(key.name));
-                self.faults.push(Fault::new(&given.place, message).help(key.doc.to_owned()));
+                self.faults.push(Fault::new(given.place, message).help(key.doc.to_owned()));
             }
         }
-        given.fill(keys);
     }
 
     fn unsupported(&mut self, place: &Place, what: &str) {
@@ -373,15 +422,20 @@ impl Walk {
     }
 
     /// The value if it has its shape; else a fault.
-    fn value(&mut self, shape: &'static Shape, node: &Node, label: &str) -> Option<Value> {
+    fn value<'a>(
+        &mut self,
+        shape: &'static Shape,
+        node: &'a Node<'a>,
+        label: &Label<'_>,
+    ) -> Option<Value<'a>> {
         let place = &node.place;
         match (shape, &node.value) {
-            (Shape::Text, tree::Value::Text(text)) => Some(Value::Text(text.clone())),
+            (Shape::Text, tree::Value::Text(text)) => Some(Value::Text(text)),
             (Shape::Name, tree::Value::Text(text)) => {
                 if text.trim().is_empty() || text.chars().any(char::is_control) {
                     self.fault(place, format!("{label} is {}; use a name on one line", quote(text)))
                 } else {
-                    Some(Value::Text(text.clone()))
+                    Some(Value::Text(text))
                 }
             }
             (Shape::Flag, tree::Value::Flag(flag)) => Some(Value::Flag(*flag)),
@@ -410,7 +464,7 @@ impl Walk {
                 self.fault(place, message)
             }
             (Shape::Rate, tree::Value::Text(text)) => match is_rate(text) {
-                true => Some(Value::Text(text.clone())),
+                true => Some(Value::Text(text)),
                 false => self.fault(
                     place,
                     format!(
@@ -424,14 +478,14 @@ impl Walk {
             }
             (Shape::List(shape), tree::Value::List(nodes)) => self.list(shape, nodes, label),
             (Shape::Section(section), tree::Value::Table(entries)) => {
-                Some(Value::Table(self.section(section, entries, place, label)))
+                Some(Value::Table(Box::new(self.section(section, entries, place, label))))
             }
             (Shape::Step(kinds), tree::Value::Table(entries)) => {
-                Some(Value::Table(self.step(kinds, entries, place)))
+                Some(Value::Table(Box::new(self.step(kinds, entries, place))))
             }
             (Shape::Sections(section), tree::Value::List(nodes)) => {
                 self.tables(nodes, label, |walk, entries, place| {
-                    walk.section(section, entries, place, "")
+                    walk.section(section, entries, place, &Label::Nameless)
                 })
             }
             (Shape::Steps(kinds), tree::Value::List(nodes)) => {
@@ -485,7 +539,7 @@ impl Walk {
         most: T,
         text: &str,
         place: &Place,
-        label: &str,
+        label: &Label<'_>,
     ) -> Option<T> {
         match number {
             Some(number) if (&least..=&most).contains(&&number) => Some(number),
@@ -502,43 +556,40 @@ impl Walk {
     }
 
     /// A list is sound when each of its values is: a missing one would move the others.
-    fn list(&mut self, shape: &'static Shape, nodes: &[Node], label: &str) -> Option<Value> {
-        let mut items = Vec::new();
-        for node in nodes {
-            if let Some(value) = self.value(shape, node, label) {
-                let place = node.place.clone();
-                items.push(Item { value, key_place: place.clone(), place, is_written: true });
-            }
-        }
-        (items.len() == nodes.len()).then_some(Value::List(items))
-    }
-
-    fn map(
+    fn list<'a>(
         &mut self,
         shape: &'static Shape,
-        entries: &[Entry],
-        label: &str,
-    ) -> Vec<(String, Item)> {
+        nodes: &'a [Node<'a>],
+        label: &Label<'_>,
+    ) -> Option<Value<'a>> {
+        let values: Vec<_> =
+            nodes.iter().filter_map(|node| self.value(shape, node, label)).collect();
+        (values.len() == nodes.len()).then_some(Value::List(values))
+    }
+
+    fn map<'a>(
+        &mut self,
+        shape: &'static Shape,
+        entries: &'a [Entry<'a>],
+        label: &Label<'_>,
+    ) -> Vec<Item<'a>> {
         let mut items = Vec::new();
         for entry in entries {
-            let label = format!("{label}.{}", tree::cut(&entry.key));
-            if let Some(value) = self.value(shape, &entry.node, &label) {
-                let place = entry.node.place.clone();
-                let key_place = entry.place.clone();
-                let item = Item { value, place, key_place, is_written: true };
-                items.push((entry.key.clone(), item));
+            let name = tree::cut(&entry.key);
+            if let Some(value) = self.value(shape, &entry.node, &Label::Key(label, &name)) {
+                items.push(Item { entry, value });
             }
         }
         items
     }
 
-    fn tables(
+    fn tables<'a>(
         &mut self,
-        nodes: &[Node],
-        label: &str,
-        mut one: impl FnMut(&mut Self, &[Entry], &Place) -> Given,
-    ) -> Option<Value> {
-        let mut tables = Vec::new();
+        nodes: &'a [Node<'a>],
+        label: &Label<'_>,
+        mut one: impl FnMut(&mut Self, &'a [Entry<'a>], &'a Place) -> Given<'a>,
+    ) -> Option<Value<'a>> {
+        let mut tables = Vec::with_capacity(nodes.len());
         for node in nodes {
             match &node.value {
                 tree::Value::Table(entries) => tables.push(one(self, entries, &node.place)),
@@ -558,7 +609,7 @@ impl Walk {
         most: Duration,
         text: &str,
         place: &Place,
-        label: &str,
+        label: &Label<'_>,
     ) -> Option<Duration> {
         match duration::parse(text) {
             Ok(time) if (least..=most).contains(&time) => Some(time),
@@ -582,7 +633,7 @@ impl Walk {
         words: &'static [Word],
         text: &str,
         place: &Place,
-        label: &str,
+        label: &Label<'_>,
     ) -> Option<&'static str> {
         match words.iter().find(|word| word.word == text) {
             None => {
@@ -603,13 +654,13 @@ impl Walk {
     }
 
     /// The right-hand side of an expectation: an exact number, or a comparison in a text.
-    fn bound(
+    fn bound<'a>(
         &mut self,
         measure: Measure,
-        value: &tree::Value,
+        value: &'a tree::Value<'a>,
         place: &Place,
-        label: &str,
-    ) -> Option<Value> {
+        label: &Label<'_>,
+    ) -> Option<Value<'a>> {
         let advice = match measure {
             Measure::Count => "write a whole number, or a comparison like \">= 1\"",
             Measure::Time => "write a comparison like \"< 250ms\"",
@@ -635,22 +686,24 @@ impl Walk {
             _ => None,
         };
         let written = match value {
-            tree::Value::Text(text) | tree::Value::Whole(text, _) => text.clone(),
-            _ => String::new(),
+            tree::Value::Text(text) => text,
+            tree::Value::Whole(text, _) => text.as_str(),
+            _ => "",
         };
         match bound {
-            Some(bound) => Some(Value::Bound(bound, written)),
+            Some(bound) => Some(Value::Bound(Box::new(bound), written)),
             None => self.fault(place, format!("{label} is {}; {advice}", value.describe())),
         }
     }
 }
 
+#[inline]
 fn find(keys: &'static [Key], name: &str) -> Option<&'static Key> {
     keys.iter().find(|key| key.name == name)
 }
 
 /// Whether a shape is written with this type of value.
-fn takes(shape: &Shape, value: &tree::Value) -> bool {
+fn takes(shape: &Shape, value: &tree::Value<'_>) -> bool {
     match shape {
         Shape::Text | Shape::Name | Shape::Time { .. } | Shape::Rate | Shape::Word(_) => {
             matches!(value, tree::Value::Text(_))
@@ -673,7 +726,7 @@ fn takes(shape: &Shape, value: &tree::Value) -> bool {
 }
 
 /// What would be right instead of a value of another type.
-fn wanted(shape: &Shape, label: &str) -> String {
+fn wanted(shape: &Shape, label: &Label<'_>) -> String {
     match shape {
         Shape::Text | Shape::Name => "write a text in quotes".to_owned(),
         Shape::Flag => "write true or false".to_owned(),
@@ -699,6 +752,12 @@ fn wanted(shape: &Shape, label: &str) -> String {
 fn supported(words: &[Word]) -> String {
     let words = words.iter().filter(|word| word.since == Since::Now).map(|word| word.word);
     words.collect::<Vec<_>>().join(", ")
+}
+
+/// The kinds that this version supports, for a sentence.
+fn supported_kinds(kinds: &Kinds) -> String {
+    let kinds = kinds.kinds.iter().filter(|kind| kind.since == Since::Now).map(|kind| kind.word);
+    kinds.collect::<Vec<_>>().join(", ")
 }
 
 /// Splits `>= 1` into its comparison and the rest; without a sign it is an equality.
