@@ -40,7 +40,7 @@ fn deliver(plan: &Arc<Plan>, number: u64, log: &mut Vec<Entry>) {
     };
     let returned = |step: StepId| Observation::ElementReturned { step, verdict: Verdict::Success };
     see(0, Observation::Admitted { root: None });
-    if number % 10 == 0 {
+    if number.is_multiple_of(10) {
         see(1_500_000, Observation::Tick);
         see(125_000, Observation::Tick);
         see(10, Observation::PipelineDropped);
