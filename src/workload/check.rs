@@ -4,7 +4,7 @@
 //! it. What a single key may be is the business of `keys` and is not repeated here.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map};
 use std::fmt::{self, Display};
 use std::path::Path;
 use std::time::Duration;
@@ -257,25 +257,31 @@ impl<'a> Check<'a> {
     fn claim_written_names(&mut self, parts: &[Part<'_, 'a>]) {
         self.names.reserve(parts.len());
         let mut rest: Vec<&Given<'a>> = parts.iter().rev().map(|part| part.given).collect();
+        let mut steps = 0;
         while let Some(given) = rest.pop() {
+            steps += 1;
             if let (Some(name), Some(item)) = (given.text("name"), given.get("name")) {
                 self.claim(name.into(), item.place());
             }
             rest.extend(given.tables("steps").iter().rev());
             rest.extend(given.table("fallback"));
         }
+        self.steps.reserve_exact(steps);
     }
 
     fn claim(&mut self, name: Cow<'a, str>, place: &'a Place) {
-        if let Some(first) = self.names.get(&name) {
-            let message = format!(
-                "the step {} has the name of the one on {}; use another",
-                quote(&name),
-                self.lines.describe(first)
-            );
-            self.fault(place, message);
-        } else {
-            self.names.insert(name, place);
+        match self.names.entry(name) {
+            hash_map::Entry::Vacant(free) => {
+                free.insert(place);
+            }
+            hash_map::Entry::Occupied(taken) => {
+                let message = format!(
+                    "the step {} has the name of the one on {}; use another",
+                    quote(taken.key()),
+                    self.lines.describe(taken.get())
+                );
+                self.fault(place, message);
+            }
         }
     }
 

@@ -101,7 +101,7 @@ impl Faults {
                 format!("{}:{line}:{column}", self.path.display())
             }
             Place::Set(number, _) => {
-                format!("--set {}", crate::workload::tree::cut(&self.settings[*number]))
+                format!("--set {}", crate::workload::tree::cut(&self.settings[*number as usize]))
             }
         }
     }
@@ -113,7 +113,7 @@ impl Faults {
             Place::Whole => None,
             Place::File(bytes) => Some((Excerpt::new(&self.text, *bytes), true)),
             Place::Set(number, bytes) => {
-                Some((Excerpt::new(&self.settings[*number], *bytes), false))
+                Some((Excerpt::new(&self.settings[*number as usize], *bytes), false))
             }
         };
         let Some((excerpt, numbered)) = excerpt else {

@@ -20,7 +20,7 @@ pub fn apply<'a>(
     read: ReadValue<'_>,
     faults: &mut Vec<Fault>,
 ) {
-    for (number, setting) in settings.iter().enumerate() {
+    for (number, setting) in (0..).zip(settings) {
         if let Err(fault) = apply_one(root, number, setting, read) {
             faults.push(fault);
         }
@@ -29,7 +29,7 @@ pub fn apply<'a>(
 
 fn apply_one<'a>(
     root: &mut Vec<Entry<'a>>,
-    number: usize,
+    number: u32,
     setting: &'a str,
     read: ReadValue<'_>,
 ) -> Result<(), Fault> {
@@ -55,7 +55,7 @@ fn apply_one<'a>(
 }
 
 /// The parts of a dotted path and where each stands; a part in quotes may have dots in it.
-fn split_path(path: &str, number: usize) -> Vec<(&str, Place)> {
+fn split_path(path: &str, number: u32) -> Vec<(&str, Place)> {
     let mut segments = Vec::new();
     let mut start = 0;
     loop {

@@ -15,7 +15,7 @@ pub enum Place {
     /// These bytes of the file.
     File(Bytes),
     /// These bytes of the `--set` word of that number, from 0.
-    Set(usize, Bytes),
+    Set(u32, Bytes),
 }
 
 /// A range of bytes that can be ordered.
