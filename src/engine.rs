@@ -11,6 +11,6 @@ mod course;
 mod delivery;
 mod record;
 
-pub use admission::{Admission, Ticket};
+pub use admission::{Admission, Ticket, Waiting};
 pub use delivery::{Assignment, Delivery};
 pub use record::record;

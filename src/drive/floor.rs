@@ -12,7 +12,7 @@ use crate::drive::cell::Cell;
 use crate::drive::control::{Bell, Control};
 use crate::drive::task::{self, Started};
 use crate::drive::watch::Watch;
-use crate::engine::{Admission, Delivery, Ticket, record};
+use crate::engine::{Admission, Delivery, Ticket, Waiting, record};
 use crate::event::{
     Decision, DeliveryId, DeliveryLog, Entry, Event, EventLog, Initiator, Observation, RunEntry,
     RunEvent, StepEnd, StepId, StepOutcome,
@@ -52,6 +52,8 @@ struct Floor {
     lingering: HashMap<DeliveryId, Arc<Cell>>,
     root: Option<Root>,
     forced: bool,
+    /// Who was released unstarted, and when.
+    released: Vec<(Waiting, Moment)>,
     /// Observation is over: nobody is admitted, and nothing is logged any more.
     ended: bool,
     log: EventLog,
@@ -110,6 +112,7 @@ impl Shared {
                 lingering: HashMap::new(),
                 root: None,
                 forced: false,
+                released: Vec::new(),
                 ended: false,
                 log: EventLog::default(),
             }),
@@ -207,6 +210,7 @@ impl Shared {
         if let Some(ticket) = floor.admission.redeliver(message, attempt + 1, now) {
             let log = self.released(ticket, now);
             floor.log.deliveries.push(log);
+            self.progress.over.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -220,10 +224,7 @@ impl Shared {
         let root = Root::new(now, deadline);
         floor.root = Some(root);
         floor.log.run.push(RunEntry { at: now, event: RunEvent::ShutdownBegan { by, root } });
-        for ticket in floor.admission.close() {
-            let log = self.released(ticket, now);
-            floor.log.deliveries.push(log);
-        }
+        self.release_waiting(&mut floor, now);
         let cells: Vec<_> = floor.live().cloned().collect();
         drop(floor);
         for cell in cells {
@@ -276,6 +277,14 @@ impl Shared {
         self.end_observation(&cells)
     }
 
+    /// Closes admission. Those that waited get their logs when the run is over: with ten million of them
+    /// that takes seconds, in which those at work would be held up by this lock.
+    fn release_waiting(&self, floor: &mut Floor, now: Moment) {
+        let waiting = floor.admission.close();
+        self.progress.over.fetch_add(waiting.len() as u64, Ordering::Relaxed);
+        floor.released.push((waiting, now));
+    }
+
     /// One last look at what is open, and the log as it stands then. Whatever comes later finds the
     /// floor closed.
     fn end_observation(&self, cells: &[Arc<Cell>]) -> EventLog {
@@ -289,9 +298,9 @@ impl Shared {
         let now = self.control.now();
         let open: Vec<_> = stopped.iter().map(|cell| cell.take_stopped(now)).collect();
         floor.log.deliveries.extend(open);
-        for ticket in floor.admission.close() {
-            let log = self.released(ticket, now);
-            floor.log.deliveries.push(log);
+        self.release_waiting(&mut floor, now);
+        for (waiting, at) in std::mem::take(&mut floor.released) {
+            floor.log.deliveries.extend(waiting.map(|ticket| self.released(ticket, at)));
         }
         for (message, attempt) in unanswered(&floor.log) {
             self.redeliver_locked(&mut floor, message, attempt, now);
@@ -311,7 +320,6 @@ impl Shared {
         let mut machine = Delivery::new(Arc::clone(&self.plan), ticket.attempt);
         let mut entries = Vec::new();
         record(&mut machine, now, Observation::Released, &mut entries);
-        self.progress.over.fetch_add(1, Ordering::Relaxed);
         DeliveryLog {
             id: ticket.id,
             message: ticket.message,
@@ -323,5 +331,69 @@ impl Shared {
 
     fn lock(&self) -> MutexGuard<'_, Floor> {
         self.floor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::event::Verdict;
+    use crate::workload::file;
+
+    /// A floor whose clock runs and whose alarms nobody answers, with its first delivery admitted.
+    fn floor(settlement: &str) -> (tokio::runtime::Runtime, Arc<Shared>, Arc<Cell>) {
+        let text = format!("[settlement]\n{settlement}\n[[handler]]\nkind = \"polls\"\ncount = 0");
+        let workload = Arc::new(file::parse(Path::new("a.toml"), &text, &[]).expect("it is valid"));
+        let plan = Arc::new(Plan::new(&workload));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let control = Control::new(Instant::now());
+        let shared = Shared::new(workload, plan, control, runtime.handle().clone(), Arc::default());
+        let Started { cell, .. } = shared.admit_one(&mut shared.lock()).expect("it waits");
+        (runtime, shared, cell)
+    }
+
+    #[test]
+    fn what_is_due_as_observation_ends_is_decided() {
+        let (_runtime, shared, cell) = floor("timeout = \"1ms\"\nconfirm = false");
+        cell.element_returned(StepId(0), Verdict::Success, None);
+        let due = shared.control.now() + Duration::from_millis(1);
+        while shared.control.now() < due {
+            std::thread::yield_now();
+        }
+        let log = shared.end_observation(&[]);
+        let last = log.deliveries[0].entries.last().map(|entry| &entry.event);
+        assert_eq!(last, Some(&Event::Decided(Decision::FreeSlot)));
+    }
+
+    #[test]
+    fn who_comes_or_leaves_after_the_end_of_observation_finds_the_floor_closed() {
+        let (_runtime, shared, cell) = floor("redeliveries = 1");
+        let verdict = Verdict::Failure { code: "BUSY".into(), retryable: true };
+        cell.element_returned(StepId(0), verdict, None);
+        let log = shared.end_observation(&[]);
+        assert_eq!(log.deliveries.len(), 1);
+        cell.confirm();
+        shared.leave(&cell, true, true);
+        shared.redeliver(cell.ticket(), shared.control.now());
+        assert!(shared.lock().log.deliveries.is_empty());
+    }
+
+    #[test]
+    fn a_message_that_was_to_come_again_as_observation_ended_was_not_started() {
+        let (_runtime, shared, cell) = floor("redeliveries = 1");
+        let verdict = Verdict::Failure { code: "BUSY".into(), retryable: true };
+        cell.element_returned(StepId(0), verdict, None);
+        // Decided, and not carried out yet: the floor is taken first.
+        shared.lock().ended = true;
+        cell.confirm();
+        shared.lock().ended = false;
+        let log = shared.end_observation(&[]);
+        let attempts: Vec<_> =
+            log.deliveries.iter().map(|log| (log.id.0, log.message, log.attempt)).collect();
+        assert_eq!(attempts, [(1, 1, 1), (2, 1, 2)]);
+        assert_eq!(log.deliveries[1].entries[0].event, Event::Observed(Observation::Released));
     }
 }

@@ -4,6 +4,7 @@
 //! releases the waiting and touches nobody else (C4).
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 
 use crate::event::DeliveryId;
 use crate::timeline::Moment;
@@ -21,12 +22,45 @@ pub struct Ticket {
     pub arrived: Moment,
 }
 
+/// Who waits, in the order of their turn. Millions take no more room than one.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    /// First deliveries not admitted yet: they all arrive with the run.
+    unsent: RangeInclusive<u32>,
+    redelivered: VecDeque<Ticket>,
+}
+
+impl Waiting {
+    fn nobody() -> Self {
+        Self { unsent: RangeInclusive::new(1, 0), redelivered: VecDeque::new() }
+    }
+}
+
+impl Iterator for Waiting {
+    type Item = Ticket;
+
+    fn next(&mut self) -> Option<Ticket> {
+        let first = self.unsent.next().map(|message| Ticket {
+            id: DeliveryId(message),
+            message,
+            attempt: 1,
+            arrived: Moment::START,
+        });
+        first.or_else(|| self.redelivered.pop_front())
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.unsent.size_hint().0 + self.redelivered.len();
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Waiting {}
+
 /// The buffer and the slots of a run.
 #[derive(Clone, Debug)]
 pub struct Admission {
-    /// First deliveries not admitted yet: they all arrive with the run.
-    unsent: std::ops::RangeInclusive<u32>,
-    redelivered: VecDeque<Ticket>,
+    waiting: Waiting,
     last_id: u32,
     free_slots: u32,
     slots: u32,
@@ -37,8 +71,7 @@ impl Admission {
     /// So many messages, at most `slots` at once.
     pub fn new(messages: u32, slots: u32) -> Self {
         Self {
-            unsent: 1..=messages,
-            redelivered: VecDeque::new(),
+            waiting: Waiting { unsent: 1..=messages, redelivered: VecDeque::new() },
             last_id: messages,
             free_slots: slots,
             slots,
@@ -51,7 +84,7 @@ impl Admission {
         if self.free_slots == 0 || !self.open {
             return None;
         }
-        let ticket = self.take()?;
+        let ticket = self.waiting.next()?;
         self.free_slots -= 1;
         Some(ticket)
     }
@@ -68,36 +101,26 @@ impl Admission {
         self.last_id += 1;
         let ticket = Ticket { id: DeliveryId(self.last_id), message, attempt, arrived: now };
         if self.open {
-            self.redelivered.push_back(ticket);
+            self.waiting.redelivered.push_back(ticket);
             return None;
         }
         Some(ticket)
     }
 
     /// Closes admission and releases who still waits.
-    pub fn close(&mut self) -> Vec<Ticket> {
+    pub fn close(&mut self) -> Waiting {
         self.open = false;
-        std::iter::from_fn(|| self.take()).collect()
+        std::mem::replace(&mut self.waiting, Waiting::nobody())
     }
 
     /// Whether nobody waits and nobody holds a slot.
     pub fn is_over(&self) -> bool {
-        self.unsent.is_empty() && self.redelivered.is_empty() && self.free_slots == self.slots
+        self.waiting.len() == 0 && self.free_slots == self.slots
     }
 
     /// How many hold a slot.
     pub fn in_flight(&self) -> u32 {
         self.slots - self.free_slots
-    }
-
-    fn take(&mut self) -> Option<Ticket> {
-        let first = self.unsent.next().map(|message| Ticket {
-            id: DeliveryId(message),
-            message,
-            attempt: 1,
-            arrived: Moment::START,
-        });
-        first.or_else(|| self.redelivered.pop_front())
     }
 }
 

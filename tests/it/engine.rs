@@ -396,7 +396,7 @@ fn released_delivery_never_starts() {
 fn closed_admission_leaves_the_started_alone() {
     let mut admission = Admission::new(3, 1);
     assert_eq!(admission.admit().map(|ticket| ticket.id), Some(DeliveryId(1)));
-    let released: Vec<u32> = admission.close().iter().map(|ticket| ticket.id.0).collect();
+    let released: Vec<u32> = admission.close().map(|ticket| ticket.id.0).collect();
     assert_eq!((released, admission.in_flight()), (vec![2, 3], 1));
 }
 
