@@ -41,9 +41,10 @@ Examples:
 
 Exit status:
   0  everything succeeded with evidence, or every expectation in [expect] holds
-  1  something failed, was interrupted or not started, or an expectation does not hold
+  1  something failed, panicked, was interrupted or not started, a cleanup failed, or an expectation
+     does not hold
   2  the command line or a workload is invalid; nothing was run
-  3  something has not been shown to end in time
+  3  something was not shown to end in time, and no expectation allows it
   5  the test could not be made
   70 deadline-run itself failed, or could not write a report";
 

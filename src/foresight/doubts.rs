@@ -242,10 +242,12 @@ fn timeout_never_fires(page: &Page<'_>, id: StepId, step: &Step, reach: Reach) -
                 exact(due),
                 exact(instants.normal_cutoff)
             ),
-            format!(
-                "use less than {}",
-                exact(instants.normal_cutoff.saturating_sub(reach.start.least))
-            ),
+            match instants.normal_cutoff.saturating_sub(reach.start.least) {
+                Duration::ZERO => {
+                    String::from("shorten what runs before it, or raise budget.total")
+                }
+                left => format!("use less than {}", exact(left)),
+            },
         )
     } else if takes_no_longer_than_written(page, step, reach) && timeout > reach.work.most {
         (

@@ -3,6 +3,7 @@
 //! Names what did not end or did not hold, the worst first. It decides nothing: the exit status
 //! comes from [`crate::expect`].
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
@@ -81,7 +82,7 @@ fn all_well(report: &Report) -> String {
 }
 
 /// The gaps in the order in which a reader needs them: what nobody expected first, then what is a
-/// cause, then what never ended before what ended late; else as they stand.
+/// cause, then what never ended before what ended late, the latest first; else as they stand.
 pub(crate) fn ranked(gaps: &[Gap]) -> Vec<&Gap> {
     // Cleanup that could not run because its execution was held is a consequence of that.
     let held: HashSet<Option<u32>> = gaps
@@ -94,7 +95,8 @@ pub(crate) fn ranked(gaps: &[Gap]) -> Vec<&Gap> {
     };
     let mut ranked: Vec<&Gap> = gaps.iter().collect();
     ranked.sort_by_key(|gap| {
-        (gap.expected, is_consequence(gap), gap.state != ObligationState::Unproven)
+        let is_late = gap.state != ObligationState::Unproven;
+        (gap.expected, is_consequence(gap), is_late, Reverse(gap.late_by_us))
     });
     ranked
 }
@@ -218,5 +220,32 @@ fn codes(report: &Report) -> String {
         (true, _) => String::new(),
         (false, false) => format!(" ({})", named.join(", ")),
         (false, true) => format!(" ({}, ...)", named.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_of_what_ended_late_is_named_first() {
+        let gap = |delivery, state, late_by_us| Gap {
+            run: 1,
+            delivery: Some(delivery),
+            service: None,
+            step: None,
+            line: None,
+            kind: Obligation::Thread,
+            state,
+            late_by_us,
+            who: None,
+            advice: None,
+            expected: false,
+        };
+        let late = ObligationState::Late;
+        let gaps =
+            [gap(1, late, Some(5)), gap(2, late, Some(9)), gap(3, ObligationState::Unproven, None)];
+        let order: Vec<_> = ranked(&gaps).iter().map(|gap| gap.delivery).collect();
+        assert_eq!(order, [Some(3), Some(2), Some(1)]);
     }
 }

@@ -451,3 +451,13 @@ fn the_plan_is_json_too() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stdout(&output).starts_with("invalid: report a.toml would overwrite"));
 }
+
+#[test]
+fn a_timeout_that_comes_too_late_anyway_is_not_told_to_be_less_than_nothing() {
+    let text = "[budget]\ntotal = '2s'\n[[handler]]\nkind = 'io'\nop = 'sleep'\nfor = '20s'\n\
+                [[handler]]\nname = 'store'\nkind = 'io'\nop = 'sleep'\nfor = '1s'\ntimeout = '5ms'\n";
+    let foresight = foresight(text);
+    let finding = foresight.warnings.iter().find(|finding| finding.kind == TimeoutNeverFires);
+    let mend = finding.map(|finding| finding.mend.as_str());
+    assert_eq!(mend, Some("shorten what runs before it, or raise budget.total"));
+}
