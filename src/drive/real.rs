@@ -4,8 +4,8 @@
 //! thread decides cutoffs; the watch thread looks at what is overdue. Whatever the workload does to
 //! its workers, the run ends, and its log is complete up to then.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::drive::control::{Alarm, Control};
@@ -26,6 +26,9 @@ const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(30);
 const LONGEST_BOUNDED_SHUTDOWN: Duration = Duration::from_secs(2);
 /// How long threads that have nothing left to do may take to end.
 const LONGEST_FAREWELL: Duration = Duration::from_secs(1);
+
+/// The control thread and the watch thread.
+const OWN_THREADS: usize = 2;
 
 /// How to run.
 #[derive(Clone, Default)]
@@ -71,6 +74,7 @@ pub fn run(
     progress: &Arc<Progress>,
 ) -> Result<Run, DriveError> {
     panics::hush();
+    try_threads(workload.runtime.workers + OWN_THREADS)?;
     let nice = Arc::new(AtomicI32::new(0));
     let niced = Arc::clone(&nice);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -114,6 +118,18 @@ pub fn run(
     });
     let workload_nice = nice.load(Ordering::Relaxed);
     Ok(Run { log, started, elapsed, control: class, workload_nice })
+}
+
+/// Whether the system gives so many threads at once. Asked before the runtime is built, which panics
+/// when it gets too few, and then waits for ever for those that it got.
+fn try_threads(count: usize) -> std::io::Result<()> {
+    let gate = RwLock::new(());
+    std::thread::scope(|scope| {
+        let _closed = gate.write();
+        let wait = || drop(gate.read());
+        (0..count)
+            .try_for_each(|_| std::thread::Builder::new().spawn_scoped(scope, wait).map(|_| ()))
+    })
 }
 
 fn progress_is_clean(progress: &Progress) -> bool {

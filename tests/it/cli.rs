@@ -119,6 +119,7 @@ fn what_is_refused_is_refused_before_anything_runs() {
         ("a.toml --report json=no/r.json", "there is no directory no"),
         ("a.toml --report json=a.toml", "would overwrite a workload"),
         ("a.toml --report json=./a.toml", "would overwrite a workload"),
+        ("a.toml --report json=r --report text=./r", "cannot both go to ./r"),
         ("a.toml nothing.toml", "nothing.toml"),
         ("sweep a.toml", "`sweep` is not supported by this version yet"),
     ];
@@ -167,4 +168,34 @@ fn a_signal_stops_the_workloads_that_have_not_begun() {
     let text = stdout(&output);
     let last = text.lines().last().unwrap();
     assert_eq!(last, "untested: b was not run: stopped by a signal \u{b7} exit 5");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn those_that_wait_do_not_hold_up_those_at_work_when_a_shutdown_begins() {
+    let place = Place::new();
+    let workload = "profile = \"custom\"\n[budget]\ntotal = \"60ms\"\n\
+                    [load]\ndeliveries = 400_000\nconcurrency = 4\n\
+                    [[handler]]\nkind = \"io\"\nop = \"sleep\"\nfor = \"10ms\"\n";
+    fs::write(place.path().join("a.toml"), workload).unwrap();
+    let output = place.run("a.toml --max-time 1s -q");
+    let line = stdout(&output);
+    assert!(line.starts_with("failed: ") && line.contains("all ended with evidence"), "{line}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn threads_that_the_system_does_not_give_are_an_error_and_no_hang() {
+    let place = Place::new();
+    let workload = format!("[runtime]\nworkers = 1000\n{WORKLOAD}");
+    fs::write(place.path().join("a.toml"), workload).unwrap();
+    // Each thread takes 2 MiB of addresses for its stack. The first signals would be taken by the program.
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -v 400000; exec timeout -s KILL 60 \"$0\" a.toml -q"])
+        .arg(env!("CARGO_BIN_EXE_deadline-run"))
+        .current_dir(place.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(70), "{output:?}");
+    assert!(stdout(&output).contains("threads of the run cannot be started"), "{output:?}");
 }
