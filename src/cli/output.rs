@@ -292,6 +292,14 @@ impl Target {
         }
     }
 
+    /// Where it lies, whatever way led there: two reports of one place would be one.
+    pub fn place(&self) -> PathBuf {
+        match (fs::canonicalize(folder(&self.file)), self.file.file_name()) {
+            (Ok(folder), Some(name)) => folder.join(name),
+            _ => self.file.clone(),
+        }
+    }
+
     /// Writes it whole, or leaves what was there.
     pub fn write(&self, bytes: &[u8]) -> Result<(), FileFault> {
         self.write_within(bytes, PATIENCE)

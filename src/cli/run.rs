@@ -131,9 +131,9 @@ pub(super) fn files(
         let Some(pattern) = &report.file else { continue };
         let path = PathBuf::from(pattern.replace("{name}", &file_name(&workload.name)));
         let target = Target::find(&path).map_err(|fault| fault.to_string())?;
-        if !taken.insert(path.clone()) {
+        if !taken.insert(target.place()) {
             return Err(format!(
-                "two reports cannot both go to {}; give the workloads different names",
+                "two reports cannot both go to {}; give the files or the workloads different names",
                 path.display()
             ));
         }
