@@ -82,6 +82,9 @@ pub fn advise(case: &Case<'_>) -> String {
     }
 }
 
+/// Less CPU time than this shows that a thread was there, and not that it spun.
+const LEAST_SPIN: Duration = Duration::from_millis(1);
+
 /// What a thread was seen to do after the due instant.
 enum Activity {
     /// Its CPU time grew by so much.
@@ -106,7 +109,7 @@ impl Activity {
             (Some("disk_sleep"), _) => Self::Waiting { in_what, uninterruptibly: true },
             (Some("stopped"), _) => Self::Stopped,
             (Some("running"), Some(used)) if used.is_zero() => Self::Starved,
-            (Some("running"), Some(used)) => Self::Spinning(used),
+            (Some("running"), Some(used)) if used >= LEAST_SPIN => Self::Spinning(used),
             _ => Self::Unseen,
         }
     }
@@ -214,6 +217,14 @@ fn task(case: &Case<'_>) -> String {
 
 fn thread(case: &Case<'_>) -> String {
     let name = name(case);
+    // It was looked at, and there was no thread: work that is awaited is not owed before it has one.
+    let has_thread = case.who.is_none_or(|who| who.tid.is_some());
+    if case.state == ObligationState::Unproven && !has_thread {
+        return format!(
+            "{name} is started and not awaited, and was still waiting for a thread when it was last \
+             looked at: await it, or give the workload more `blocking_threads`"
+        );
+    }
     let seen = Activity::of(case.who).seen();
     let fact = match (&seen, case.state) {
         (Some(seen), _) => format!("its thread {seen}"),
@@ -358,6 +369,7 @@ mod tests {
 
     fn seen(state: &str, cpu_us: Option<u64>, inside: &str) -> Who {
         Who {
+            tid: Some(7),
             state: Some(state.to_owned()),
             cpu_us,
             inside: Some(inside.to_owned()),
@@ -379,12 +391,14 @@ mod tests {
         assert!(spun.contains("spinning (1.2 seconds of CPU time"), "{spun}");
         for who in [
             seen("running", Some(0), "closure"),
+            seen("running", Some(68), "closure"),
             seen("running", None, "closure"),
             seen("sleeping", Some(900), "closure"),
             Who::default(),
         ] {
             assert!(!thread(Some(&who)).contains("spinning"), "{who:?}");
         }
+        assert!(thread(Some(&Who::default())).contains("still waiting for a thread"));
         assert!(thread(None).contains("its thread was not seen to end"));
     }
 

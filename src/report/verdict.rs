@@ -146,6 +146,9 @@ pub(crate) fn complaint(gap: &Gap) -> String {
         };
     }
     String::from(match gap.kind {
+        Obligation::Thread if gap.who.as_ref().is_some_and(|who| who.tid.is_none()) => {
+            "not seen to begin"
+        }
         Obligation::Task | Obligation::Thread => "still running",
         Obligation::Execution => "not shown to be released",
         Obligation::Callback => "not shown to have run to an end",
