@@ -19,14 +19,19 @@ use std::cell::OnceCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crate::drive::cell::{Cell, Overdue};
-use crate::drive::{process, rank};
+use crate::drive::process::{self, Doing};
+use crate::drive::rank;
 use crate::event::{DeliveryId, Inside, Observation, Sighting, StepId, Target, ThreadName};
 use crate::timeline::Moment;
 use crate::workload::Workload;
 
 const PRIORITY: u32 = 5;
+/// A thread that was looked at is not looked at again so soon: one that holds a worker can be what
+/// a hundred thousand deliveries wait for.
+const STILL_TRUE: Duration = Duration::from_millis(1);
 
 /// What a worker is inside of: packed into one word so that a reader never sees half of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,12 +125,19 @@ pub(crate) struct Watch {
     workers: usize,
     presences: Mutex<Vec<Arc<Presence>>>,
     overdue: Mutex<Option<mpsc::Sender<Arc<Cell>>>>,
+    /// The thread that was looked at last, when, and what it did.
+    last: Mutex<Option<(ThreadName, Moment, Doing)>>,
 }
 
 impl Watch {
     /// A watch over so many workers.
     pub(crate) fn new(workers: usize) -> Self {
-        Self { workers, presences: Mutex::default(), overdue: Mutex::new(None) }
+        Self {
+            workers,
+            presences: Mutex::default(),
+            overdue: Mutex::new(None),
+            last: Mutex::new(None),
+        }
     }
 
     /// Starts the thread that looks at what is overdue as soon as it is.
@@ -222,12 +234,26 @@ impl Watch {
             sighting.thread = overdue.thread;
         }
         if let Some(thread) = sighting.thread {
-            let doing = process::look(thread);
+            let doing = self.look_at(thread, cell.shared().control.now());
             sighting.state = doing.state;
             sighting.cpu = doing.cpu;
             sighting.waiting_in = doing.waiting_in;
         }
         sighting
+    }
+
+    fn look_at(&self, thread: ThreadName, now: Moment) -> Doing {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((looked_at, at, doing)) if *looked_at == thread && now.since(*at) < STILL_TRUE => {
+                doing.clone()
+            }
+            _ => {
+                let doing = process::look(thread);
+                *last = Some((thread, now, doing.clone()));
+                doing
+            }
+        }
     }
 
     fn inside(&self) -> Vec<(Arc<Presence>, Place, Moment)> {
@@ -303,5 +329,17 @@ mod tests {
         };
         assert_eq!(Place::unpack(place.pack()), Some(place));
         assert_eq!(Place::unpack(0), None);
+    }
+
+    #[test]
+    fn a_thread_is_looked_at_once_for_all_that_wait_for_it() {
+        let watch = Watch::new(1);
+        let Some(thread) = process::this_thread() else { return };
+        let first = watch.look_at(thread, Moment::START).cpu;
+        let spun = process::this_thread_cpu() + Duration::from_millis(20);
+        while process::this_thread_cpu() < spun {}
+        let soon = Moment::START + STILL_TRUE / 2;
+        assert_eq!(watch.look_at(thread, soon).cpu, first);
+        assert!(watch.look_at(thread, Moment::START + STILL_TRUE).cpu > first);
     }
 }
