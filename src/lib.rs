@@ -21,7 +21,7 @@
 //! - [`engine`]: the phase machines.
 //! - [`audit`]: the plan and the log to verdicts, by its own reading of the rules.
 //! - [`advice`]: one true sentence for each gap.
-//! - [`report`]: the one value that is shown, stored and compared; [`expect`] holds it against `[expect]`.
+//! - [`report`]: the one value that is shown and stored; [`expect`] holds it against `[expect]`.
 //! - [`replay`]: a recorded log against a fresh engine.
 //! - [`render`]: a report or a plan as text or JSON.
 //! - [`progress`]: counters that a driver moves.

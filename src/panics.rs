@@ -31,7 +31,7 @@ pub fn contain<R>(work: impl FnOnce() -> R) -> Result<R, Panicked> {
 }
 
 /// Whether a panic on this thread now would be the workload's, and contained.
-pub fn is_expected() -> bool {
+fn is_expected() -> bool {
     CONTAINED.get() > 0
 }
 

@@ -1,4 +1,4 @@
-//! The one value that is shown, stored and compared (SPEC section 9).
+//! The one value that is shown and stored (SPEC section 9).
 //!
 //! Built once from the audit's verdicts; every renderer reads it and computes nothing that another
 //! one would need. Its serialised form *is* the JSON report, `deadline-run.report/1`: integers are
