@@ -425,6 +425,12 @@ pub enum Initiator {
     /// The run was bounded and the bound came near.
     #[serde(rename = "max_time")]
     MaxTime,
+    /// The workload said when.
+    #[serde(rename = "schedule")]
+    Schedule,
+    /// So many deliveries as the workload said had left.
+    #[serde(rename = "after_deliveries")]
+    AfterDeliveries,
 }
 
 /// What happened to the run as a whole.

@@ -4,6 +4,7 @@
 //! collected; whoever has one need not check it again. Steps stand in one list, in the order of the
 //! file, and name each other by [`StepId`].
 
+pub mod arrivals;
 mod check;
 pub mod fault;
 pub mod file;
@@ -41,6 +42,8 @@ pub struct Workload {
     pub runtime: Runtime,
     /// How many deliveries, and how many at once.
     pub load: Load,
+    /// How the run is shut down.
+    pub shutdown: ShutdownPlan,
     /// The broker; `None` when nothing is settled (profile `custom` without the table).
     pub settlement: Option<SettlementPolicy>,
     /// Every step, by [`StepId`].
@@ -90,14 +93,103 @@ pub struct Runtime {
 }
 
 /// `[load]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Load {
-    /// How many messages.
+    /// How many messages there are; with [`Pace::during`], how many are to be expected.
     pub deliveries: u32,
     /// How many execute at once; the rest wait, and waiting is not charged.
     pub concurrency: u32,
+    /// When messages arrive; `None`: all at the start.
+    pub pace: Option<Pace>,
     /// Where all draws begin.
     pub seed: u64,
+}
+
+/// How messages arrive (P15).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pace {
+    /// How many in which time.
+    pub rate: Rate,
+    /// How they are spread.
+    pub spread: Spread,
+    /// How long they arrive; `None`: until there were [`Load::deliveries`].
+    pub during: Option<Duration>,
+}
+
+/// So many in so long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Above 0.
+    pub amount: f64,
+    /// A second or a minute.
+    pub per: Duration,
+}
+
+impl Rate {
+    /// How many in a second.
+    pub fn per_second(self) -> f64 {
+        self.amount / self.per.as_secs_f64()
+    }
+
+    /// The mean distance of two, in nanoseconds.
+    pub fn gap_nanos(self) -> f64 {
+        self.per.as_secs_f64() * 1e9 / self.amount
+    }
+}
+
+/// How arrivals are spread (P15).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// At equal distances, the first at the start.
+    Even,
+    /// At random: exponential distances, drawn.
+    Poisson,
+}
+
+/// `[shutdown]`: how the run is stopped in its midst.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShutdownPlan {
+    /// When it begins by itself; `None`: only on a signal.
+    pub at: Option<Duration>,
+    /// Begins when so many deliveries have given their slots back.
+    pub after_deliveries: Option<u32>,
+    /// The root budget, from the initiation (B4).
+    pub deadline: Duration,
+    /// What becomes of the started.
+    pub mode: ShutdownMode,
+    /// What becomes of those that have not started.
+    pub admission: ClosedOrKept,
+}
+
+impl Default for ShutdownPlan {
+    /// That of a file without the table: only on a signal, within 30 seconds.
+    fn default() -> Self {
+        Self {
+            at: None,
+            after_deliveries: None,
+            deadline: Duration::from_secs(30),
+            mode: ShutdownMode::Graceful,
+            admission: ClosedOrKept::Close,
+        }
+    }
+}
+
+/// What a shutdown does to deliveries that have started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShutdownMode {
+    /// They go on until the root's graceful cutoff.
+    Graceful,
+    /// All are signalled at once (D2).
+    Forced,
+}
+
+/// What a shutdown does to deliveries that have not started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClosedOrKept {
+    /// Those that wait are released, and none arrives any more (C4).
+    Close,
+    /// They go on arriving and starting, under the root (B5), until its end or a force.
+    Keep,
 }
 
 /// `[settlement]`, with the in-memory broker.

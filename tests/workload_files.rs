@@ -12,8 +12,8 @@ use deadline_run::workload::fault::Faults;
 use deadline_run::workload::keys::{self, Key, Kinds, Measure, Section, Shape, Since};
 use deadline_run::workload::{
     BlockingOp, Bound, Comparison, CpuAmount, CpuPlace, Destructor, DestructorWork, ExpectGap,
-    Fail, Load, Middleware, OnSignal, Pool, Profile, Runtime, SettlementPolicy, Span, Stage, Step,
-    Wait, Work, Workload, file,
+    Fail, Load, Middleware, OnSignal, Pool, Profile, Runtime, SettlementPolicy, ShutdownPlan, Span,
+    Stage, Step, Wait, Work, Workload, file,
 };
 use proptest::prelude::*;
 
@@ -970,7 +970,8 @@ fn workload_without_steps(profile: Profile, sha256: String) -> Workload {
             window_cap: millis(40),
         },
         runtime: Runtime { workers: 3, blocking_threads: 8 },
-        load: Load { deliveries: 100, concurrency: 8, seed: 11 },
+        load: Load { deliveries: 100, concurrency: 8, pace: None, seed: 11 },
+        shutdown: ShutdownPlan::default(),
         settlement: Some(SettlementPolicy {
             timeout: millis(1_000),
             redeliveries: 2,
@@ -1010,7 +1011,8 @@ fn a_handler_alone_gets_the_defaults() {
             observe: millis(2_000),
             budget: Budget { total: millis(30_000), reserve: None, window_cap: millis(250) },
             runtime: Runtime { workers: 2, blocking_threads: 64 },
-            load: Load { deliveries: 1, concurrency: 1, seed: 7 },
+            load: Load { deliveries: 1, concurrency: 1, pace: None, seed: 7 },
+            shutdown: ShutdownPlan::default(),
             settlement: Some(SettlementPolicy {
                 timeout: millis(5_000),
                 redeliveries: 0,

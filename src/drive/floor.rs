@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::drive::cell::Cell;
-use crate::drive::control::{Bell, Control};
+use crate::drive::control::{Alarm, Bell, Control};
 use crate::drive::task::{self, Started};
 use crate::drive::watch::Watch;
 use crate::engine::{Admission, Delivery, Ticket, Waiting, record};
@@ -21,7 +21,7 @@ use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::settle::memory::Broker;
 use crate::timeline::{Moment, Reason, Root};
-use crate::workload::Workload;
+use crate::workload::{ClosedOrKept, ShutdownMode, Workload};
 
 /// The shortest pause between two looks at who is still open.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
@@ -52,6 +52,10 @@ struct Floor {
     lingering: HashMap<DeliveryId, Arc<Cell>>,
     root: Option<Root>,
     forced: bool,
+    /// How many gave their slots back.
+    left: u32,
+    /// The arrival for which an alarm is set.
+    expected: Moment,
     /// Who was released unstarted, and when.
     released: Vec<(Waiting, Moment)>,
     /// Observation is over: nobody is admitted, and nothing is logged any more.
@@ -69,6 +73,12 @@ fn unanswered(log: &EventLog) -> Vec<(u32, u32)> {
         .map(|log| (log.message, log.attempt))
         .filter(|(message, attempt)| !came.contains(&(*message, attempt + 1)))
         .collect()
+}
+
+/// A root, and those at work when it was put in force.
+struct Told {
+    cells: Vec<Arc<Cell>>,
+    root: Root,
 }
 
 fn plain_end(step: StepId) -> Arc<StepEnd> {
@@ -106,12 +116,14 @@ impl Shared {
             watch: Watch::new(workload.runtime.workers),
             broker: Broker::new(confirm_in),
             floor: Mutex::new(Floor {
-                admission: Admission::new(load.deliveries, load.concurrency),
+                admission: Admission::new(load),
                 slots: Vec::new(),
                 free: Vec::new(),
                 lingering: HashMap::new(),
                 root: None,
                 forced: false,
+                left: 0,
+                expected: Moment::NEVER,
                 released: Vec::new(),
                 ended: false,
                 log: EventLog::default(),
@@ -127,12 +139,35 @@ impl Shared {
         })
     }
 
-    /// Admits whoever can be.
+    /// Admits whoever can be, and wakes when the next message arrives.
     pub(crate) fn admit(self: &Arc<Self>) {
         loop {
-            let admitted = self.admit_one(&mut self.lock());
-            let Some(started) = admitted else { return };
+            let mut floor = self.lock();
+            let Some(started) = self.admit_one(&mut floor) else {
+                self.expect_arrival(&mut floor);
+                return;
+            };
+            drop(floor);
             task::start(started, None);
+        }
+    }
+
+    /// Sets one alarm for the next arrival. With every slot taken it is not looked for: whoever leaves
+    /// takes in who has arrived by then.
+    fn expect_arrival(self: &Arc<Self>, floor: &mut Floor) {
+        let next = floor.admission.next_arrival().unwrap_or(Moment::NEVER);
+        if next == floor.expected {
+            return;
+        }
+        floor.expected = next;
+        if next != Moment::NEVER {
+            let shared = Arc::downgrade(self);
+            let arrive = move || {
+                if let Some(shared) = shared.upgrade() {
+                    shared.admit();
+                }
+            };
+            self.control.set(next, Alarm::Call(Box::new(arrive)));
         }
     }
 
@@ -150,16 +185,22 @@ impl Shared {
             floor.log.deliveries.extend(cell.retire());
         }
         let id = cell.ticket().id;
-        let mut started = None;
+        let (mut started, mut told) = (None, None);
         let left = if frees_slot {
             let held = floor.slots[cell.slot() as usize].cell.take();
             floor.free.push(cell.slot());
             floor.admission.free_slot();
+            floor.left += 1;
             self.progress.over.fetch_add(1, Ordering::Relaxed);
-            started = self.admit_one(&mut floor);
             if !cell.is_retired() {
                 floor.lingering.insert(id, Arc::clone(cell));
             }
+            if self.workload.shutdown.after_deliveries == Some(floor.left) {
+                let now = self.control.now();
+                told = self.begin_shutdown(&mut floor, Initiator::AfterDeliveries, now);
+            }
+            started = self.admit_one(&mut floor);
+            self.expect_arrival(&mut floor);
             std::mem::replace(&mut floor.slots[cell.slot() as usize].spare, held)
         } else {
             floor.lingering.remove(&id)
@@ -175,10 +216,20 @@ impl Shared {
         if let Some(started) = started {
             task::start(started, Some(id));
         }
+        if let Some(told) = told {
+            // On the control thread: to tell everybody takes longer than a worker should be held.
+            let shared = Arc::downgrade(self);
+            let tell = move || {
+                if let Some(shared) = shared.upgrade() {
+                    shared.tell(&told);
+                }
+            };
+            self.control.set(Moment::START, Alarm::Call(Box::new(tell)));
+        }
     }
 
     fn admit_one(self: &Arc<Self>, floor: &mut Floor) -> Option<Started> {
-        let ticket = floor.admission.admit()?;
+        let ticket = floor.admission.admit(self.control.now())?;
         let number = floor.free.pop().unwrap_or_else(|| {
             floor.slots.push(Slot { cell: None, spare: None, bell: Bell::new() });
             floor.slots.len() as u32 - 1
@@ -214,21 +265,80 @@ impl Shared {
         }
     }
 
-    /// Begins the shutdown of the run; a second one changes nothing.
-    pub(crate) fn shut_down(self: &Arc<Self>, by: Initiator, deadline: Duration) {
-        let mut floor = self.lock();
-        if floor.root.is_some() {
-            return;
+    /// Begins the shutdown of the run as its workload says, initiated at `at` (D1); a second one changes
+    /// nothing.
+    pub(crate) fn shut_down(self: &Arc<Self>, by: Initiator, at: Moment) {
+        let told = self.begin_shutdown(&mut self.lock(), by, at);
+        if let Some(told) = told {
+            self.tell(&told);
         }
+    }
+
+    /// Begins a shutdown with a root of its own, which stands where an earlier one leaves more (B4).
+    pub(crate) fn shut_down_within(self: &Arc<Self>, by: Initiator, deadline: Duration) {
         let now = self.control.now();
-        let root = Root::new(now, deadline);
+        let told = self.publish(&mut self.lock(), by, Root::new(now, deadline), now);
+        if let Some(told) = told {
+            self.tell(&told);
+        }
+    }
+
+    fn begin_shutdown(
+        self: &Arc<Self>,
+        floor: &mut Floor,
+        by: Initiator,
+        at: Moment,
+    ) -> Option<Told> {
+        if floor.root.is_some() {
+            return None;
+        }
+        let root = Root::new(at, self.workload.shutdown.deadline);
+        self.publish(floor, by, root, self.control.now())
+    }
+
+    /// Puts a root in force, and closes admission unless clients go on knocking. `None` when an earlier
+    /// root ends no later.
+    fn publish(
+        self: &Arc<Self>,
+        floor: &mut Floor,
+        by: Initiator,
+        root: Root,
+        now: Moment,
+    ) -> Option<Told> {
+        if floor.ended || floor.root.is_some_and(|known| known.hard_cutoff <= root.hard_cutoff) {
+            return None;
+        }
         floor.root = Some(root);
         floor.log.run.push(RunEntry { at: now, event: RunEvent::ShutdownBegan { by, root } });
-        self.release_waiting(&mut floor, now);
-        let cells: Vec<_> = floor.live().cloned().collect();
-        drop(floor);
-        for cell in cells {
-            cell.observe(Observation::RootPublished { root: Box::new(root) });
+        let policy = &self.workload.shutdown;
+        match policy.admission {
+            ClosedOrKept::Close => self.close_admission(floor, now),
+            ClosedOrKept::Keep => self.close_at(root.hard_cutoff),
+        }
+        let told = Told { cells: floor.live().cloned().collect(), root };
+        Some(told)
+    }
+
+    /// Nothing is admitted when a root is over.
+    fn close_at(self: &Arc<Self>, at: Moment) {
+        let shared = Arc::downgrade(self);
+        let close = move || {
+            if let Some(shared) = shared.upgrade() {
+                let now = shared.control.now();
+                shared.close_admission(&mut shared.lock(), now);
+                shared.changed.notify_all();
+            }
+        };
+        self.control.set(at, Alarm::Call(Box::new(close)));
+    }
+
+    /// Tells those at work of the root; with mode forced also to stop.
+    fn tell(&self, told: &Told) {
+        for cell in &told.cells {
+            cell.observe(Observation::RootPublished { root: Box::new(told.root) });
+        }
+        if self.workload.shutdown.mode == ShutdownMode::Forced {
+            self.force();
         }
         self.changed.notify_all();
     }
@@ -239,7 +349,9 @@ impl Shared {
         if std::mem::replace(&mut floor.forced, true) {
             return;
         }
-        floor.log.run.push(RunEntry { at: self.control.now(), event: RunEvent::Forced });
+        let now = self.control.now();
+        floor.log.run.push(RunEntry { at: now, event: RunEvent::Forced });
+        self.close_admission(&mut floor, now);
         let cells: Vec<_> = floor.live().cloned().collect();
         drop(floor);
         for cell in cells {
@@ -277,11 +389,12 @@ impl Shared {
         self.end_observation(&cells)
     }
 
-    /// Closes admission. Those that waited get their logs when the run is over: with ten million of them
+    /// Closes admission; a second time changes nothing. Those that waited get their logs when the run is over: with ten million of them
     /// that takes seconds, in which those at work would be held up by this lock.
-    fn release_waiting(&self, floor: &mut Floor, now: Moment) {
-        let waiting = floor.admission.close();
+    fn close_admission(&self, floor: &mut Floor, now: Moment) {
+        let waiting = floor.admission.close(now);
         self.progress.over.fetch_add(waiting.len() as u64, Ordering::Relaxed);
+        self.progress.total.store(floor.admission.arrived().into(), Ordering::Relaxed);
         floor.released.push((waiting, now));
     }
 
@@ -298,7 +411,7 @@ impl Shared {
         let now = self.control.now();
         let open: Vec<_> = stopped.iter().map(|cell| cell.take_stopped(now)).collect();
         floor.log.deliveries.extend(open);
-        self.release_waiting(&mut floor, now);
+        self.close_admission(&mut floor, now);
         for (waiting, at) in std::mem::take(&mut floor.released) {
             floor.log.deliveries.extend(waiting.map(|ticket| self.released(ticket, at)));
         }

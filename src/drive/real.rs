@@ -20,8 +20,6 @@ use crate::report;
 use crate::timeline::Moment;
 use crate::workload::Workload;
 
-/// The root deadline of a shutdown that the workload says nothing about (SPEC section 6).
-const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(30);
 /// The longest part of a bounded run that its shutdown may take.
 const LONGEST_BOUNDED_SHUTDOWN: Duration = Duration::from_secs(2);
 /// How long threads that have nothing left to do may take to end.
@@ -98,6 +96,7 @@ pub fn run(
     let watch_thread = shared.watch.start()?;
     listen(&shared, options.signals.as_ref());
     let bound = bound(&shared, options.max_time);
+    schedule(&shared);
     shared.admit();
     let log = shared.wait(bound);
     let elapsed = origin.elapsed();
@@ -141,11 +140,25 @@ fn listen(shared: &Arc<Shared>, signals: Option<&Signals>) {
     let shared = Arc::downgrade(shared);
     signals.listen(Some(Arc::new(move |by, count| {
         let Some(shared) = shared.upgrade() else { return };
-        shared.shut_down(by, SHUTDOWN_DEADLINE);
+        shared.shut_down(by, shared.control.now());
         if count > 1 {
             shared.force();
         }
     })));
+}
+
+/// Sets the alarm of the shutdown that the workload schedules. It is initiated at that very instant,
+/// whoever notices it how late.
+fn schedule(shared: &Arc<Shared>) {
+    let Some(at) = shared.workload.shutdown.at else { return };
+    let at = Moment::START + at;
+    let weak = Arc::downgrade(shared);
+    let begin = Box::new(move || {
+        if let Some(shared) = weak.upgrade() {
+            shared.shut_down(Initiator::Schedule, at);
+        }
+    });
+    shared.control.set(at, Alarm::Call(begin));
 }
 
 /// Sets the alarm of a bounded run, and answers when it is over at the latest.
@@ -155,7 +168,7 @@ fn bound(shared: &Arc<Shared>, max_time: Option<Duration>) -> Moment {
     let weak = Arc::downgrade(shared);
     let begin = Box::new(move || {
         if let Some(shared) = weak.upgrade() {
-            shared.shut_down(Initiator::MaxTime, shutdown);
+            shared.shut_down_within(Initiator::MaxTime, shutdown);
             shared.force();
         }
     });

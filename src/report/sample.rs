@@ -7,7 +7,8 @@ use super::*;
 use crate::event::StepId;
 use crate::timeline::Budget;
 use crate::workload::{
-    self, BlockingOp, Expect, Load, Middleware, Pool, Profile, Runtime, Span, Stage, Work, Workload,
+    self, BlockingOp, Expect, Load, Middleware, Pool, Profile, Runtime, ShutdownPlan, Span, Stage,
+    Work, Workload,
 };
 
 /// `orders.toml`: a blocking handler in a transaction, with a detached writer and a scope.
@@ -44,7 +45,8 @@ pub(crate) fn workload() -> Workload {
             window_cap: Duration::from_millis(250),
         },
         runtime: Runtime { workers: 2, blocking_threads: 64 },
-        load: Load { deliveries: 1, concurrency: 1, seed: 7 },
+        load: Load { deliveries: 1, concurrency: 1, pace: None, seed: 7 },
+        shutdown: ShutdownPlan::default(),
         settlement: None,
         steps: vec![
             step("tx-terminate", Stage::Terminate, 8, false),

@@ -17,9 +17,9 @@ use crate::workload::fault::{Fault, nearest};
 use crate::workload::tree::{Bytes, Entry, Place, cut, mark, quote};
 use crate::workload::walk::{Given, Item, Value, Walk};
 use crate::workload::{
-    BlockingOp, CpuAmount, CpuPlace, Destructor, DestructorWork, Expect, ExpectGap, ExpectRow,
-    Fail, Load, Middleware, OnSignal, Pool, Profile, Runtime, SettlementPolicy, Span, Stage, Step,
-    Wait, Work, Workload, keys,
+    BlockingOp, ClosedOrKept, CpuAmount, CpuPlace, Destructor, DestructorWork, Expect, ExpectGap,
+    ExpectRow, Fail, Load, Middleware, OnSignal, Pace, Pool, Profile, Runtime, SettlementPolicy,
+    ShutdownMode, ShutdownPlan, Span, Spread, Stage, Step, Wait, Work, Workload, keys,
 };
 
 /// Where a tree came from.
@@ -31,6 +31,9 @@ pub struct Origin<'a> {
     /// The digest of its bytes.
     pub sha256: String,
 }
+
+/// How many execute at once when a rate says how fast they come (SPEC section 6).
+const PACED_CONCURRENCY: u32 = 1_024;
 
 /// The failure of a cooperative step that was told to stop and has no word of its own.
 const INTERRUPTED: &str = "INTERRUPTED";
@@ -95,7 +98,8 @@ impl<'a> Check<'a> {
         self.repeat(root);
         let budget = self.budget(root, profile);
         let runtime = runtime(&section(root, "runtime", &keys::RUNTIME));
-        let load = load(&section(root, "load", &keys::LOAD));
+        let load = self.load(root);
+        let shutdown = shutdown(&section(root, "shutdown", &keys::SHUTDOWN));
         let settlement = self.settlement(root, profile);
         let course = self.course(root);
         let expect = root.table("expect").map(|given| self.expect(given));
@@ -111,6 +115,7 @@ impl<'a> Check<'a> {
             budget,
             runtime,
             load,
+            shutdown,
             settlement,
             steps: std::mem::take(&mut self.steps),
             middleware: course.middleware,
@@ -177,6 +182,54 @@ impl<'a> Check<'a> {
             total: total.unwrap_or_default(),
             reserve,
             window_cap: given.time("cooperative_window").unwrap_or_default(),
+        }
+    }
+
+    /// P15: how many, how fast, for how long.
+    fn load(&mut self, root: &Given) -> Load {
+        let given = section(root, "load", &keys::LOAD);
+        let written = given.whole("deliveries").map(|number| small(Some(number)));
+        let during = given.time("for");
+        let rate = given.rate("rate");
+        if !given.mentions("rate") {
+            for name in ["for", "arrivals"] {
+                if let Some(item) = given.get(name) {
+                    let message = format!("load.{name} needs a load.rate, for example \"50/s\"");
+                    self.fault(item.key_place(), message);
+                }
+            }
+        }
+        if let (true, Some(item)) = (given.mentions("deliveries"), given.get("for")) {
+            let message = "load.for and load.deliveries both say how many messages there are; leave out one of them";
+            self.fault(item.key_place(), message);
+        }
+        let mut deliveries = written.unwrap_or(1);
+        if let (Some(rate), Some(during)) = (rate, during) {
+            // One that would arrive at the very end does not, nor does what rounding adds.
+            let gaps = during.as_secs_f64() * rate.per_second();
+            let expected = (gaps - 1e-6).ceil().max(1.0);
+            if expected > keys::MOST_DELIVERIES as f64 {
+                let message = format!(
+                    "load.rate over {} is more than {} messages; lower load.rate or shorten load.for",
+                    show(during),
+                    keys::MOST_DELIVERIES
+                );
+                self.fault(place_of(&given, "for"), message);
+            }
+            deliveries = expected as u32;
+        }
+        let spread = match given.word("arrivals") {
+            Some("poisson") => Spread::Poisson,
+            _ => Spread::Even,
+        };
+        let pace = rate.map(|rate| Pace { rate, spread, during });
+        let unpaced = if pace.is_some() { PACED_CONCURRENCY } else { 1 };
+        let concurrency = given.whole("concurrency").map(|number| small(Some(number)));
+        Load {
+            deliveries,
+            concurrency: concurrency.unwrap_or(unpaced),
+            pace,
+            seed: given.whole("seed").unwrap_or_default(),
         }
     }
 
@@ -725,11 +778,21 @@ fn runtime(given: &Given) -> Runtime {
     }
 }
 
-fn load(given: &Given) -> Load {
-    Load {
-        deliveries: small(given.whole("deliveries")),
-        concurrency: small(given.whole("concurrency")),
-        seed: given.whole("seed").unwrap_or_default(),
+fn shutdown(given: &Given) -> ShutdownPlan {
+    let mode = given.word("mode");
+    let admission = given.word("admission");
+    ShutdownPlan {
+        at: given.time("at"),
+        after_deliveries: given.whole("after_deliveries").map(|number| small(Some(number))),
+        deadline: given.time("deadline").unwrap_or_default(),
+        mode: match mode {
+            Some("forced") => ShutdownMode::Forced,
+            _ => ShutdownMode::Graceful,
+        },
+        admission: match admission {
+            Some("keep") => ClosedOrKept::Keep,
+            _ => ClosedOrKept::Close,
+        },
     }
 }
 

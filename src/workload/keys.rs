@@ -180,6 +180,8 @@ const fn whole(least: u64, most: u64) -> Shape {
 
 /// The largest whole number that TOML can write.
 const MOST: u64 = i64::MAX as u64;
+/// The most messages of a run.
+pub const MOST_DELIVERIES: u64 = 10_000_000;
 const ANY_TIME: Shape = Shape::Time { least: Duration::ZERO, most: LONGEST };
 /// For what would never end, or never begin, if it were nothing.
 const SOME_TIME: Shape = Shape::Time { least: Duration::from_micros(1), most: LONGEST };
@@ -220,7 +222,12 @@ pub static ROOT: Section = Section {
             Says("its defaults"),
             "how many deliveries, and how many at once",
         ),
-        later("shutdown", Shape::Section(&SHUTDOWN), Absent, "stops the run in its midst"),
+        key(
+            "shutdown",
+            Shape::Section(&SHUTDOWN),
+            Says("only on a signal, within 30s"),
+            "stops the run in its midst",
+        ),
         key(
             "settlement",
             Shape::Section(&SETTLEMENT),
@@ -347,22 +354,27 @@ pub static RUNTIME: Section = Section {
 pub static LOAD: Section = Section {
     title: "[load]",
     keys: &[
-        key("deliveries", whole(1, 10_000_000), Otherwise::Whole(1), "how many messages"),
+        key(
+            "deliveries",
+            whole(1, MOST_DELIVERIES),
+            Says("1, or as `for` says"),
+            "how many messages",
+        ),
         key(
             "concurrency",
             whole(1, 1_000_000),
-            Otherwise::Whole(1),
+            Says("1, with a rate 1024"),
             "how many execute at once; the rest wait",
         ),
         key("seed", whole(0, MOST), Otherwise::Whole(7), "where all draws begin"),
-        later("for", SOME_TIME, Absent, "how long messages arrive, instead of how many"),
-        later(
+        key("for", SOME_TIME, Absent, "how long messages arrive at that rate, instead of how many"),
+        key(
             "rate",
             Shape::Rate,
             Says("as fast as concurrency allows"),
             "how many arrive in a second or minute",
         ),
-        later("arrivals", Shape::Word(ARRIVALS), Says("even"), "how arrivals are spread"),
+        key("arrivals", Shape::Word(ARRIVALS), Says("even"), "how arrivals are spread"),
         later("http", Shape::Text, Absent, "short for a handler that gets this URL"),
         later(
             "per_connection",
@@ -382,11 +394,16 @@ pub static LOAD: Section = Section {
 static ARRIVALS: &[Word] =
     &[word("even", "at equal distances"), word("poisson", "at random, by exponential distances")];
 
-static SHUTDOWN: Section = Section {
+pub static SHUTDOWN: Section = Section {
     title: "[shutdown]",
     keys: &[
         key("at", ANY_TIME, Says("only on a signal"), "when it begins"),
-        key("after_deliveries", whole(1, 10_000_000), Absent, "begins when so many have ended"),
+        key(
+            "after_deliveries",
+            whole(1, MOST_DELIVERIES),
+            Absent,
+            "begins when so many have ended",
+        ),
         key(
             "from",
             Shape::Word(SHUTDOWN_FROM),
@@ -416,7 +433,7 @@ static SHUTDOWN: Section = Section {
 
 static SHUTDOWN_FROM: &[Word] = &[
     word("start", "the run's start"),
-    word("ready", "the instant at which the last service is ready"),
+    later_word("ready", "the instant at which the last service is ready"),
 ];
 static SHUTDOWN_MODES: &[Word] = &[
     word("graceful", "until the root's graceful cutoff"),
@@ -995,7 +1012,7 @@ static EXPECT: Section = Section {
         key("max", TIME, Absent, "of delivery time"),
         key("codes", COUNTS, Absent, "failures by code"),
         key("gap", Shape::Sections(&EXPECT_GAP), Absent, "gaps that are meant to be there"),
-        later("shutdown_time", TIME, Absent, "from its beginning to the end of the run"),
+        key("shutdown_time", TIME, Absent, "from its beginning to the end of the run"),
         later("in_flight", COUNTS, Absent, "what became of deliveries in flight at the stop"),
         later("after_stop", COUNTS, Absent, "what became of deliveries after the stop"),
         later("serves_for", TIME, Absent, "first refusal minus stop"),

@@ -32,6 +32,8 @@ pub enum Purpose {
     DestructorDuration = 6,
     /// Whether the destructor panics.
     DestructorPanic = 7,
+    /// How long after the one before it the message arrives.
+    Arrival = 8,
 }
 
 /// A step's name as draws use it; worked out once per step.
@@ -100,8 +102,7 @@ impl Draw {
                 *min + Duration::from_nanos(drawn as u64)
             }
             Span::Exponential { mean, max } => {
-                let drawn = -libm::log(1.0 - self.unit()) * nanos(*mean) as f64;
-                cut_off(drawn, *max)
+                cut_off(self.exponential() * nanos(*mean) as f64, *max)
             }
             Span::LogNormal { p50, p99, max } => {
                 let (median, high) = (libm::log(nanos(*p50) as f64), libm::log(nanos(*p99) as f64));
@@ -130,6 +131,11 @@ impl Draw {
             rest -= weight;
         }
         chosen
+    }
+
+    /// A number of the exponential distribution with mean 1.
+    pub fn exponential(&mut self) -> f64 {
+        -libm::log(1.0 - self.unit())
     }
 
     /// A number of the standard normal distribution, by Box and Muller.

@@ -13,7 +13,7 @@ use crate::workload::keys::{
     ENDINGS, Key, Kind, Kinds, Measure, Otherwise, Section, Shape, Since, Word,
 };
 use crate::workload::tree::{self, Entry, Node, Place, mark, quote};
-use crate::workload::{Bound, Comparison};
+use crate::workload::{Bound, Comparison, Rate};
 
 /// The most steps inside one another; a recursion further down could exhaust the stack.
 const DEEPEST: usize = 32;
@@ -55,8 +55,10 @@ impl<'a> Item<'a> {
 /// The values that shapes let through.
 #[derive(Clone, Debug)]
 pub enum Value<'a> {
-    /// Of [`Shape::Text`], [`Shape::Name`] and [`Shape::Rate`].
+    /// Of [`Shape::Text`] and [`Shape::Name`].
     Text(&'a str),
+    /// Of [`Shape::Rate`].
+    Rate(Rate),
     /// Of [`Shape::Flag`].
     Flag(bool),
     /// Of [`Shape::Whole`].
@@ -111,6 +113,14 @@ impl<'a> Given<'a> {
     pub fn text(&self, name: &str) -> Option<&'a str> {
         match self.get(name)?.value {
             Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The rate of a key.
+    pub fn rate(&self, name: &str) -> Option<Rate> {
+        match self.get(name)?.value {
+            Value::Rate(rate) => Some(rate),
             _ => None,
         }
     }
@@ -463,9 +473,9 @@ impl Walk {
                 );
                 self.fault(place, message)
             }
-            (Shape::Rate, tree::Value::Text(text)) => match is_rate(text) {
-                true => Some(Value::Text(text)),
-                false => self.fault(
+            (Shape::Rate, tree::Value::Text(text)) => match rate(text) {
+                Some(rate) => Some(Value::Rate(rate)),
+                None => self.fault(
                     place,
                     format!(
                         "{label} is {}; write a number above 0 and /s or /m, \"50/s\"",
@@ -779,9 +789,13 @@ fn split_comparison(text: &str) -> (Comparison, &str) {
     (Comparison::Equal, text)
 }
 
-fn is_rate(text: &str) -> bool {
-    let number = text.strip_suffix("/s").or_else(|| text.strip_suffix("/m"));
-    number
-        .and_then(|number| number.trim().parse::<f64>().ok())
-        .is_some_and(|number| number.is_finite() && number > 0.0)
+fn rate(text: &str) -> Option<Rate> {
+    let [second, minute] = [1, 60].map(Duration::from_secs);
+    let in_seconds = text.strip_suffix("/s").map(|number| (number, second));
+    let (number, per) =
+        in_seconds.or_else(|| text.strip_suffix("/m").map(|number| (number, minute)))?;
+    let amount = number.trim().parse::<f64>().ok()?;
+    // Above 0 as a rate too: a subnormal number is one a minute in longer than any run.
+    let rate = Rate { amount, per };
+    (amount > 0.0 && rate.per_second().is_normal() && rate.gap_nanos().is_finite()).then_some(rate)
 }

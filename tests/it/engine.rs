@@ -11,6 +11,7 @@ use deadline_run::engine::{Admission, Assignment, Delivery};
 use deadline_run::event::{DeliveryId, Observation, StepEnd, StepId, StepOutcome, Verdict};
 use deadline_run::obligation::Obligation;
 use deadline_run::timeline::{Moment, Reason, Root};
+use deadline_run::workload::Load;
 
 use crate::invariants::check_invariants;
 use crate::simulated::{
@@ -394,9 +395,10 @@ fn released_delivery_never_starts() {
 
 #[test]
 fn closed_admission_leaves_the_started_alone() {
-    let mut admission = Admission::new(3, 1);
-    assert_eq!(admission.admit().map(|ticket| ticket.id), Some(DeliveryId(1)));
-    let released: Vec<u32> = admission.close().map(|ticket| ticket.id.0).collect();
+    let mut admission =
+        Admission::new(&Load { deliveries: 3, concurrency: 1, pace: None, seed: 7 });
+    assert_eq!(admission.admit(Moment::START).map(|ticket| ticket.id), Some(DeliveryId(1)));
+    let released: Vec<u32> = admission.close(Moment::START).map(|ticket| ticket.id.0).collect();
     assert_eq!((released, admission.in_flight()), (vec![2, 3], 1));
 }
 

@@ -14,7 +14,7 @@ use crate::report::{Callback, Delivery, ObligationRow};
 use crate::timeline::{Budget, Moment, Reason, Root};
 use crate::workload::{
     BlockingOp, CpuAmount, CpuPlace, Load, Middleware, Pool, Profile, Runtime, SettlementPolicy,
-    Span, Stage, Step, Work, Workload,
+    ShutdownPlan, Span, Stage, Step, Work, Workload,
 };
 
 pub const PERMANENT: bool = false;
@@ -90,7 +90,8 @@ impl World {
                 window_cap: Duration::from_millis(250),
             },
             runtime: Runtime { workers: 2, blocking_threads: 64 },
-            load: Load { deliveries: 1, concurrency: 1, seed: 0 },
+            load: Load { deliveries: 1, concurrency: 1, pace: None, seed: 0 },
+            shutdown: ShutdownPlan::default(),
             settlement: Some(SettlementPolicy {
                 timeout: Duration::from_secs(5),
                 redeliveries: 0,
