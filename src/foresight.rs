@@ -11,6 +11,7 @@
 mod doubts;
 mod gaps;
 mod reach;
+mod shutdown;
 mod wanted;
 
 use std::time::Duration;
@@ -18,12 +19,13 @@ use std::time::Duration;
 use serde::Serialize;
 
 use self::reach::Reaches;
+pub use self::shutdown::ShutdownInstants;
 use crate::event::StepId;
 use crate::obligation::Obligation;
 use crate::plan::Plan;
 use crate::report::words::exact;
 use crate::timeline::{Moment, Signal, Timeline};
-use crate::workload::{ExpectGap, Pool, Step, Work, Workload};
+use crate::workload::{ExpectGap, Pace, Pool, Spread, Step, Work, Workload};
 
 /// The longest share of the cleanup that disposal keeps (K2).
 const DISPOSAL_SHARE: Duration = Duration::from_millis(250);
@@ -33,6 +35,8 @@ const DISPOSAL_SHARE: Duration = Duration::from_millis(250);
 pub struct Foresight {
     /// When what is decided.
     pub instants: Instants,
+    /// What a shutdown leaves, by whomever it is begun.
+    pub shutdown: ShutdownInstants,
     /// What cannot be proven to end in time, in the order of the file.
     pub unprovable: Vec<Finding>,
     /// What is likely not meant, in the order of the file.
@@ -58,8 +62,9 @@ pub struct Instants {
     pub settled: Option<Duration>,
     /// How long late receipts are looked for after the last of these.
     pub observe: Duration,
-    /// When the whole run is over at the latest, counted from its start.
-    pub run: Duration,
+    /// When the whole run is over at the latest, counted from its start, if nobody stops it; `None` when
+    /// only the draws know how many messages arrive, and when.
+    pub run: Option<Duration>,
 }
 
 impl Instants {
@@ -106,7 +111,15 @@ fn longest_run(
     plan: &Plan,
     end: Duration,
     settled: Option<Duration>,
-) -> Duration {
+) -> Option<Duration> {
+    let last_arrival = match &workload.load.pace {
+        None => Duration::ZERO,
+        Some(Pace { spread: Spread::Even, rate, .. }) => {
+            let gaps = f64::from(workload.load.deliveries - 1);
+            Duration::from_nanos((gaps * rate.gap_nanos()) as u64)
+        }
+        Some(Pace { spread: Spread::Poisson, .. }) => return None,
+    };
     let attempts = 1 + plan.settlement.map_or(0, |policy| policy.redeliveries);
     let turns = u64::from(workload.load.deliveries.div_ceil(workload.load.concurrency))
         * u64::from(attempts);
@@ -114,7 +127,7 @@ fn longest_run(
     let held = last_due.max(end.saturating_add(plan.observe));
     let earlier_turns =
         Moment::START + held.saturating_mul(u32::try_from(turns - 1).unwrap_or(u32::MAX));
-    (earlier_turns + last_due + plan.observe).since(Moment::START)
+    Some((earlier_turns + last_arrival + last_due + plan.observe).since(Moment::START))
 }
 
 /// One thing that the plan tells.
@@ -179,6 +192,8 @@ pub enum FindingKind {
     NoEffect,
     /// More slots than deliveries.
     IdleSlots,
+    /// A shutdown that comes when the run is over.
+    NeverShutDown,
     /// More blocking work at once than threads for it.
     TooFewThreads,
     /// An expectation that no run can meet.
@@ -192,25 +207,29 @@ pub enum FindingKind {
 /// What the plan of a workload tells.
 pub fn foresee(workload: &Workload, plan: &Plan) -> Foresight {
     let instants = Instants::new(workload, plan);
+    let shutdown = ShutdownInstants::new(workload, plan);
     let page = Page {
         workload,
         instants: &instants,
+        shutdown,
         reaches: Reaches::new(workload, &instants),
         threads: doubts::most_threads(workload),
     };
     let mut unprovable = gaps::find(&page);
     let mut warnings = doubts::find(&page);
+    warnings.extend(shutdown::doubts(&page, instants.run));
     warnings.extend(wanted::find(&page, &unprovable));
     let in_file = |finding: &Finding| finding.line.unwrap_or(0);
     unprovable.sort_by_key(in_file);
     warnings.sort_by_key(in_file);
-    Foresight { instants, unprovable, warnings }
+    Foresight { instants, shutdown, unprovable, warnings }
 }
 
 /// What every part of the search reads.
 struct Page<'a> {
     workload: &'a Workload,
     instants: &'a Instants,
+    shutdown: ShutdownInstants,
     reaches: Reaches<'a>,
     /// How many threads of the shared pool are wanted at once, at most.
     threads: u64,

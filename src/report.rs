@@ -46,6 +46,9 @@ pub struct Report {
     pub elapsed_us: u64,
     pub totals: Totals,
     pub delivery_time_us: Percentiles,
+    /// How deliveries came and what they waited.
+    #[serde(default)]
+    pub load: LoadShown,
     /// Failure codes of results, with their counts.
     pub codes: BTreeMap<String, u64>,
     /// Which deliveries are listed.
@@ -120,13 +123,36 @@ pub struct Lateness {
     pub max: Option<u64>,
 }
 
-/// Nearest-rank percentiles of delivery time; `None` when nothing was admitted.
+/// Nearest-rank percentiles over admitted deliveries; `None` when nothing was admitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Percentiles {
     pub p50: Option<u64>,
     pub p95: Option<u64>,
     pub p99: Option<u64>,
     pub max: Option<u64>,
+}
+
+/// How deliveries came, and how long they waited for their slots (SPEC section 3: not charged).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadShown {
+    /// How many messages a second the workload asked for; `None` when all came at once.
+    pub rate_per_s: Option<f64>,
+    /// How many a second were admitted, from the start to one gap after the last of them; `None`
+    /// without a rate, or when none was admitted.
+    pub reached_per_s: Option<f64>,
+    /// From arrival to admission, over all that were admitted.
+    pub waited_us: Percentiles,
+}
+
+impl LoadShown {
+    /// A rate is short when less than so much of it was reached.
+    const ENOUGH: f64 = 0.95;
+
+    /// Whether messages were admitted clearly more slowly than they were to come.
+    pub fn is_short(&self) -> bool {
+        let pair = self.rate_per_s.zip(self.reached_per_s);
+        pair.is_some_and(|(asked, reached)| reached < asked * Self::ENOUGH)
+    }
 }
 
 /// How a run ended (D3).

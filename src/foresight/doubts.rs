@@ -14,7 +14,7 @@ use crate::report::words::{count, exact};
 use crate::workload::{BlockingOp, CpuPlace, OnSignal, Pool, Step, Wait, Work, Workload};
 
 /// Less than a timer, a wake-up and a poll together take on a busy machine.
-const POLL_WORTH: Duration = Duration::from_millis(1);
+pub(super) const POLL_WORTH: Duration = Duration::from_millis(1);
 
 /// Every doubt, by what it is about.
 pub(super) fn find(page: &Page<'_>) -> Vec<Finding> {
@@ -76,7 +76,9 @@ fn idle_slots(page: &Page<'_>) -> Option<Finding> {
         String::from("the other slots are never taken"),
         String::from("use as many deliveries at least, or a lower concurrency"),
     ];
-    (load.concurrency > load.deliveries)
+    // With a rate the default is as good as no bound.
+    let is_written = page.workload.lines.contains_key("load.concurrency");
+    (is_written && load.concurrency > load.deliveries)
         .then(|| page.of_key(FindingKind::IdleSlots, "load.concurrency", words))
 }
 

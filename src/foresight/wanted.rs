@@ -9,7 +9,8 @@ use crate::obligation::Obligation;
 use crate::report::words::{exact, stored};
 use crate::workload::fault::nearest;
 use crate::workload::{
-    BlockingOp, Bound, Comparison, Expect, ExpectGap, ExpectRow, OnSignal, Pool, Work,
+    BlockingOp, Bound, Comparison, Expect, ExpectGap, ExpectRow, OnSignal, Pace, Pool, Spread,
+    Work, Workload,
 };
 
 /// The counts that add up to all deliveries.
@@ -80,16 +81,16 @@ fn row_finding(page: &Page<'_>, row: &ExpectRow) -> Option<Finding> {
 fn range(page: &Page<'_>, what: &str) -> (u64, u64, String) {
     let workload = page.workload;
     let redeliveries = workload.settlement.as_ref().map_or(0, |policy| policy.redeliveries);
-    let messages = u64::from(workload.load.deliveries);
-    let deliveries = messages * (1 + u64::from(redeliveries));
+    let (fewest, messages) = messages(workload);
+    let deliveries = messages.saturating_mul(1 + u64::from(redeliveries));
     let none = |why: &str| (0, 0, why.to_owned());
     let is_interrupted = || always_interrupted(page).any(|(_, is_for_all)| is_for_all);
     match what {
-        "deliveries" if redeliveries == 0 => {
-            (messages, messages, format!("there are {messages} deliveries"))
+        "deliveries" if fewest == deliveries => {
+            (fewest, deliveries, format!("there are {deliveries} deliveries"))
         }
         "deliveries" => {
-            (messages, deliveries, format!("there are {messages} to {deliveries} deliveries"))
+            (fewest, deliveries, format!("there are {fewest} to {deliveries} deliveries"))
         }
         "success" | "failure" | "panic" if is_interrupted() => {
             none("every delivery is interrupted")
@@ -99,6 +100,20 @@ fn range(page: &Page<'_>, what: &str) -> (u64, u64, String) {
             none("no step is optional")
         }
         _ => (0, deliveries, format!("there are {deliveries} deliveries at most")),
+    }
+}
+
+/// The fewest and the most messages that can arrive.
+fn messages(workload: &Workload) -> (u64, u64) {
+    let load = &workload.load;
+    let shutdown = &workload.shutdown;
+    let is_stopped = shutdown.at.is_some() || shutdown.after_deliveries.is_some();
+    let all = u64::from(load.deliveries);
+    match &load.pace {
+        Some(Pace { spread: Spread::Poisson, during: Some(_), .. }) => (0, u64::MAX),
+        // Who has not arrived when admission closes does not exist (P15).
+        Some(_) if is_stopped => (0, all),
+        _ => (all, all),
     }
 }
 

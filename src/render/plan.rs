@@ -10,12 +10,12 @@ use serde::Serialize;
 use super::table::{Table, Width};
 use super::text::{Color, NARROWEST, Tone, WIDEST, paint, printable, wrap};
 use crate::event::StepId;
-use crate::foresight::{Finding, Foresight, Instants};
+use crate::foresight::{Finding, Foresight, Instants, ShutdownInstants};
 use crate::report::words::{count, exact};
 use crate::report::{Verdict, VerdictWord};
 use crate::workload::{
-    BlockingOp, CpuAmount, CpuPlace, Destructor, DestructorWork, OnSignal, Pool, Profile, Span,
-    Step, Wait, Work, Workload,
+    BlockingOp, ClosedOrKept, CpuAmount, CpuPlace, Destructor, DestructorWork, Load, OnSignal,
+    Pool, Profile, Span, Spread, Step, Wait, Work, Workload,
 };
 
 /// The name of the stored form.
@@ -29,6 +29,7 @@ pub fn body(workload: &Workload, foresight: &Foresight, width: u16, color: Color
     let mut page = Page { workload, width, color, out: String::new() };
     page.opening();
     page.instants(&foresight.instants);
+    page.shutdown(&foresight.shutdown);
     page.steps();
     page.findings("Cannot be proven by construction", &foresight.unprovable);
     page.findings("Warnings", &foresight.warnings);
@@ -53,7 +54,7 @@ pub fn verdict(workload: &Workload, foresight: &Foresight) -> Verdict {
 
 /// The plan as JSON text that ends with a newline.
 pub fn json(workload: &Workload, foresight: &Foresight) -> String {
-    let instants = &foresight.instants;
+    let (instants, shutdown) = (&foresight.instants, &foresight.shutdown);
     let stored = Stored {
         format: FORMAT,
         workload: StoredWorkload {
@@ -72,7 +73,13 @@ pub fn json(workload: &Workload, foresight: &Foresight) -> String {
             hard_cutoff_us: micros(instants.end),
             settled_us: instants.settled.map(micros),
             observe_us: micros(instants.observe),
-            run_us: micros(instants.run),
+            run_us: instants.run.map(micros),
+        },
+        shutdown: StoredShutdown {
+            signal_us: micros(shutdown.signal),
+            window_end_us: micros(shutdown.window_end),
+            end_us: micros(shutdown.end),
+            root_hard_us: micros(shutdown.hard_cutoff),
         },
         unprovable: &foresight.unprovable,
         warnings: &foresight.warnings,
@@ -87,6 +94,7 @@ struct Stored<'a> {
     format: &'static str,
     workload: StoredWorkload<'a>,
     instants: StoredInstants,
+    shutdown: StoredShutdown,
     unprovable: &'a [Finding],
     warnings: &'a [Finding],
 }
@@ -96,6 +104,15 @@ struct StoredWorkload<'a> {
     name: &'a str,
     file: String,
     sha256: &'a str,
+}
+
+/// From the beginning of a shutdown, for a delivery that has time enough of its own.
+#[derive(Serialize)]
+struct StoredShutdown {
+    signal_us: u64,
+    window_end_us: u64,
+    end_us: u64,
+    root_hard_us: u64,
 }
 
 /// From the admission of a delivery, `run_us` from the start of the run.
@@ -111,7 +128,7 @@ struct StoredInstants {
     hard_cutoff_us: u64,
     settled_us: Option<u64>,
     observe_us: u64,
-    run_us: u64,
+    run_us: Option<u64>,
 }
 
 fn micros(span: Duration) -> u64 {
@@ -171,12 +188,7 @@ impl Page<'_> {
             ("Profile", profile.to_owned()),
             (
                 "Load",
-                format!(
-                    "{}, {} at a time, seed {}",
-                    count(load.deliveries.into(), "delivery", "deliveries"),
-                    load.concurrency,
-                    load.seed
-                ),
+                format!("{}, {} at a time, seed {}", messages(load), load.concurrency, load.seed),
             ),
             (
                 "Runtime",
@@ -229,11 +241,46 @@ impl Page<'_> {
             table.row([exact(at), text]);
         }
         self.table(table, &[0]);
-        let run = format!(
-            "The whole run is over {} after its start, at the latest.",
-            exact(instants.run)
-        );
+        let run = match instants.run {
+            Some(run) => {
+                format!("The whole run is over {} after its start, at the latest.", exact(run))
+            }
+            None => String::from("How many messages arrive, and when, only the draws know."),
+        };
         self.paragraph(1, "", &run);
+    }
+
+    /// Told of a file that speaks of it: one that anybody stops has the same instants.
+    fn shutdown(&mut self, instants: &ShutdownInstants) {
+        if !self.workload.lines.keys().any(|key| key.starts_with("shutdown.")) {
+            return;
+        }
+        let plan = &self.workload.shutdown;
+        let at = plan.at.map(|at| format!("at {}", exact(at)));
+        let after = plan
+            .after_deliveries
+            .map(|after| format!("after {}", count(after.into(), "delivery", "deliveries")));
+        let begins: Vec<String> = at.into_iter().chain(after).collect();
+        let begins = match begins.is_empty() {
+            true => String::from("on a signal"),
+            false => format!("{}, or on a signal", begins.join(" or ")),
+        };
+        self.heading(&format!("A shutdown, from its beginning {begins}"));
+        let closes = match plan.admission {
+            ClosedOrKept::Close => "admission closes: who waits is released, who started goes on",
+            ClosedOrKept::Keep => "deliveries go on arriving and starting",
+        };
+        let mut table = Table::new(Width::Within(usize::from(WIDEST)));
+        table.row([exact(Duration::ZERO), closes.to_owned()]);
+        for (at, text) in [
+            (instants.signal, "who is still at work gets the signal"),
+            (instants.window_end, "the window ends: what still runs is cut"),
+            (instants.end, "E: the outcome freezes"),
+            (instants.hard_cutoff, "the root ends, settlements included"),
+        ] {
+            table.row([exact(at), text.to_owned()]);
+        }
+        self.table(table, &[0]);
     }
 
     fn steps(&mut self) {
@@ -386,6 +433,25 @@ fn describe_work(work: &Work) -> String {
             let weights: Vec<String> = weights.iter().map(ToString::to_string).collect();
             format!("choice, weights {}", weights.join(" to "))
         }
+    }
+}
+
+/// `20 deliveries at 20/s`
+fn messages(load: &Load) -> String {
+    let all = count(load.deliveries.into(), "delivery", "deliveries");
+    let Some(pace) = &load.pace else { return all };
+    let per = if pace.rate.per == Duration::from_secs(1) { "s" } else { "m" };
+    let drawn = match pace.spread {
+        Spread::Even => "",
+        Spread::Poisson => ", drawn",
+    };
+    let (amount, rate) = (all, pace.rate.amount);
+    match (pace.during, pace.spread) {
+        (Some(during), Spread::Poisson) => {
+            format!("about {amount} at {rate}/{per} for {}{drawn}", exact(during))
+        }
+        (Some(during), Spread::Even) => format!("{amount} at {rate}/{per} for {}", exact(during)),
+        (None, _) => format!("{amount} at {rate}/{per}{drawn}"),
     }
 }
 

@@ -13,8 +13,8 @@ use crate::obligation::ObligationState;
 use crate::report::tracks::{self, Telling, Tracks};
 use crate::report::words::{count, span, spoken, stored};
 use crate::report::{
-    Cleanup, Control, Delivery, DeliveryResult, Gap, Lateness, Listed, Percentiles, Progress,
-    Report, Shutdown, StepTotals, Verdict, VerdictWord, Who, complaint, ranked, subject,
+    Cleanup, Control, Delivery, DeliveryResult, Gap, Lateness, Listed, LoadShown, Percentiles,
+    Progress, Report, Shutdown, StepTotals, Verdict, VerdictWord, Who, complaint, ranked, subject,
 };
 
 /// So many groups of gaps, and so many deliveries, are shown at most.
@@ -281,6 +281,7 @@ impl Page<'_> {
         if let Some(time) = delivery_time(report.delivery_time_us) {
             rows.push(("Delivery time", time));
         }
+        rows.extend(arrivals(&report.load).map(|text| ("Arrivals", text)));
         rows.push(("Cutoffs", cutoffs(report.engine.control, report.engine.cutoff_lateness_us)));
         if let Some(shutdown) = &report.shutdown {
             rows.push(("Shutdown", describe_shutdown(shutdown)));
@@ -579,6 +580,19 @@ fn delivery_time(time: Percentiles) -> Option<String> {
         span(time.p99?),
         span(max)
     ))
+}
+
+/// How messages came at a rate, and what they waited.
+fn arrivals(load: &LoadShown) -> Option<String> {
+    let (asked, reached) = load.rate_per_s.zip(load.reached_per_s)?;
+    let mut text = match load.is_short() {
+        true => format!("only {reached}/s admitted of {asked}/s asked; raise load.concurrency"),
+        false => format!("{asked}/s"),
+    };
+    if let Some(waited) = delivery_time(load.waited_us) {
+        text += &format!("; waited for a slot: {waited}");
+    }
+    Some(text)
 }
 
 fn cutoffs(control: Control, lateness: Lateness) -> String {

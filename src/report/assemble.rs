@@ -9,8 +9,8 @@ use super::verdict;
 use super::words::stored;
 use super::{
     Cleanup, CleanupFailure, Clock, Control, Delivery, DeliveryResult, Ending, Engine, FORMAT, Gap,
-    Lateness, Listed, Outcome, Percentiles, Program, Report, ScopeState, SettledState, Shutdown,
-    StepTotals, TerminateState, Termination, Totals, Verdict, WorkloadName,
+    Lateness, Listed, LoadShown, Outcome, Percentiles, Program, Report, ScopeState, SettledState,
+    Shutdown, StepTotals, TerminateState, Termination, Totals, Verdict, WorkloadName,
 };
 use crate::expect;
 use crate::obligation::{Obligation, ObligationState};
@@ -66,6 +66,7 @@ impl Report {
             elapsed_us: facts.elapsed_us,
             totals: totals(&deliveries),
             delivery_time_us: delivery_time(&deliveries),
+            load: load(workload, &deliveries),
             codes: codes(&deliveries),
             deliveries_listed: detail,
             steps: step_totals(workload, &deliveries),
@@ -208,15 +209,41 @@ fn cleanup_failures(deliveries: &[Delivery]) -> Vec<CleanupFailure> {
 }
 
 fn delivery_time(deliveries: &[Delivery]) -> Percentiles {
-    let mut times: Vec<u64> = deliveries
+    let times = deliveries
         .iter()
-        .filter_map(|delivery| Some(delivery.ended_us?.saturating_sub(delivery.admitted_us?)))
-        .collect();
+        .filter_map(|delivery| Some(delivery.ended_us?.saturating_sub(delivery.admitted_us?)));
+    percentiles(times.collect())
+}
+
+/// What became of the load's pace. Redeliveries come when they come: the rate is that of messages.
+fn load(workload: &Workload, deliveries: &[Delivery]) -> LoadShown {
+    let waited = deliveries
+        .iter()
+        .filter_map(|delivery| Some(delivery.admitted_us?.saturating_sub(delivery.arrived_us)));
+    let rate = workload.load.pace.as_ref().map(|pace| pace.rate);
+    let first = deliveries.iter().filter(|delivery| delivery.attempt == 1);
+    let admitted: Vec<u64> = first.filter_map(|delivery| delivery.admitted_us).collect();
+    let reached = rate.zip(admitted.iter().max()).map(|(rate, last)| {
+        let took = *last as f64 / 1e6 + 1.0 / rate.per_second();
+        to_thousandths(admitted.len() as f64 / took)
+    });
+    LoadShown {
+        rate_per_s: rate.map(|rate| to_thousandths(rate.per_second())),
+        reached_per_s: reached,
+        waited_us: percentiles(waited.collect()),
+    }
+}
+
+fn to_thousandths(number: f64) -> f64 {
+    (number * 1e3).round() / 1e3
+}
+
+fn percentiles(mut values: Vec<u64>) -> Percentiles {
     Percentiles {
-        p50: nearest_rank(&mut times, 50),
-        p95: nearest_rank(&mut times, 95),
-        p99: nearest_rank(&mut times, 99),
-        max: nearest_rank(&mut times, 100),
+        p50: nearest_rank(&mut values, 50),
+        p95: nearest_rank(&mut values, 95),
+        p99: nearest_rank(&mut values, 99),
+        max: nearest_rank(&mut values, 100),
     }
 }
 

@@ -224,6 +224,30 @@ const CASES: &[(&str, Findings)] = &[
         &[(NoWindow, "budget.cooperative_window", 3)],
     ),
     ("reserve = '3ms'\n[[handler]]\nkind = 'polls'\ncount = 1", &[(NoWindow, "budget.reserve", 3)]),
+    // The shutdown.
+    (
+        "shutdown.at = '1h'\n[[handler]]\nkind = 'polls'\ncount = 1",
+        &[(NeverShutDown, "shutdown.at", 3)],
+    ),
+    ("shutdown.at = '1s'\n[[handler]]\nkind = 'polls'\ncount = 1", &[]),
+    (
+        "shutdown.after_deliveries = 2\n[[handler]]\nkind = 'polls'\ncount = 1",
+        &[(NeverShutDown, "shutdown.after_deliveries", 3)],
+    ),
+    (
+        "shutdown.deadline = '10ms'\n[[handler]]\nkind = 'polls'\ncount = 1",
+        &[(NoWindow, "shutdown.deadline", 3)],
+    ),
+    // A load with a rate.
+    ("load = { deliveries = 9, rate = '9/s' }\n[[handler]]\nkind = 'polls'\ncount = 1", &[]),
+    (
+        "load = { deliveries = 9, rate = '9/s' }\nexpect.deliveries = 8\n[[handler]]\nkind = 'polls'\ncount = 1",
+        &[(NeverHolds, "expect.deliveries", 4)],
+    ),
+    (
+        "load = { deliveries = 9, rate = '9/s' }\nshutdown.at = '500ms'\nexpect.deliveries = 8\n[[handler]]\nkind = 'polls'\ncount = 1",
+        &[],
+    ),
     // Expectations.
     (
         "expect.success = 2\n[[handler]]\nkind = 'polls'\ncount = 1",
@@ -294,7 +318,7 @@ fn each_finding_is_made_where_it_is_true_and_nowhere_else() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-    assert_eq!(seen.len(), 23, "every kind of finding has a case: {seen:?}");
+    assert_eq!(seen.len(), 24, "every kind of finding has a case: {seen:?}");
 }
 
 #[test]
@@ -313,7 +337,7 @@ fn instants_are_those_of_the_rules() {
     assert_eq!(micros(instants.disposal()), 46_875);
     assert_eq!(instants.settled.map(micros), Some(6_000_000));
     // Three turns; the first two hold their slots until the settlement expires.
-    assert_eq!(micros(instants.run), 6_000_000 * 3 + 2_000_000);
+    assert_eq!(instants.run.map(micros), Some(6_000_000 * 3 + 2_000_000));
 }
 
 #[test]
