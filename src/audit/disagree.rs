@@ -104,7 +104,7 @@ impl<'a> Referee<'a> {
 
     /// Whatever was due before this observation had to be decided before it (invariant 1).
     fn missing(&mut self, course: &Course<'_>, at: Moment) {
-        let is_running = course.cutoffs.is_some() && course.pipeline.is_none();
+        let is_running = course.cutoffs.is_some() && !has_concluded(course);
         if let Some(signal) = course.first_signal()
             && is_running
             && course.signal.is_none()
@@ -235,7 +235,7 @@ impl<'a> Referee<'a> {
             self.differ("C2", "signal", worked_out, format!("again, {reason:?}"));
             return;
         }
-        if course.pipeline.is_some() {
+        if has_concluded(course) {
             self.differ("P10", "signal after the pipeline's end", "none", format!("{reason:?}"));
             return;
         }
@@ -252,7 +252,7 @@ impl<'a> Referee<'a> {
     }
 
     fn signal_detached(&mut self, course: &Course<'_>, at: Moment, due: Moment) {
-        if course.pipeline.is_none() {
+        if !has_concluded(course) {
             self.differ("P10", "notice to detached work", "after the pipeline's end", "before it");
         }
         let first = course.first_signal().map(|signal| signal.at);
@@ -268,7 +268,7 @@ impl<'a> Referee<'a> {
             self.differ("X1", "cuts", "one", "another");
             return;
         }
-        if course.pipeline.is_some() {
+        if has_concluded(course) {
             self.differ("W3", "cut after the pipeline's end", "none", "one");
             return;
         }
@@ -526,6 +526,12 @@ impl<'a> Referee<'a> {
         let step = self.workload.steps.get(id as usize);
         step.map_or_else(|| format!("step {id}, which does not exist"), |step| step.name.clone())
     }
+}
+
+/// Whether the course has its result: it is signalled and cut no more, though its frame may still be
+/// on its way out, for as long as a busy system keeps its worker from it.
+fn has_concluded(course: &Course<'_>) -> bool {
+    course.pipeline.is_some() || course.return_decided.is_some()
 }
 
 /// What is wrong with the run's own log.

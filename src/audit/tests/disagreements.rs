@@ -263,6 +263,20 @@ fn a_signal_or_cut_after_the_return_is_found() {
 }
 
 #[test]
+fn a_frame_still_on_its_way_out_at_the_cutoff_is_neither_signalled_nor_cut() {
+    let mut world = World::new();
+    let work = world.handler("work", sleep());
+    let course = Course::new()
+        .admit(0)
+        .start(0, work)
+        .end(10, work, Verdict::Success)
+        .decide(10, Decision::Return { verdict: Verdict::Success })
+        .see(1_700_000, Observation::PipelineReturned)
+        .settled(1_700_000, Settlement::Ack);
+    assert_eq!(world.disagreements(course), [""; 0]);
+}
+
+#[test]
 fn a_root_with_a_wrong_cutoff_is_found_in_both_logs() {
     let (mut sound, course) = sound();
     let wrong = root(1_700_000, 5_000_000, 9_700_000);
