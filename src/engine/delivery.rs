@@ -77,6 +77,8 @@ pub struct Delivery {
     signal: Option<Signal>,
     /// Whether what is detached may see a signal although the pipeline never had one (P10).
     detached_signalled: bool,
+    /// A stop that came when nobody was there to hear it: what is opened later hears it at once.
+    stopped: Option<Signal>,
     course: Course,
     phase: Phase,
     frame: Frame,
@@ -107,6 +109,7 @@ impl Delivery {
             root: None,
             signal: None,
             detached_signalled: false,
+            stopped: None,
             course: Course::new(),
             phase: Phase::Waiting,
             frame: Frame::None,
@@ -222,7 +225,7 @@ impl Delivery {
                 consider(timeline.window_end(signal, self.root), Due::Cut);
             }
             (_, None) if self.open > 0 && !self.detached_signalled => {
-                consider(timeline.signal_due(self.root).1, Due::Signal);
+                consider(self.signal_due().at, Due::Signal);
             }
             _ => {}
         }
@@ -259,10 +262,7 @@ impl Delivery {
     /// sequence begins now.
     fn decide(&mut self, now: Moment, at: Moment, due: Due, decisions: &mut Vec<Decision>) {
         match due {
-            Due::Signal => {
-                let (reason, due) = self.timeline().signal_due(self.root);
-                self.signal(Signal { reason, at: due }, decisions);
-            }
+            Due::Signal => self.signal(self.signal_due(), decisions),
             Due::Cut => {
                 self.phase = Phase::Cut;
                 decisions.push(Decision::Cut { due: at });
@@ -320,8 +320,11 @@ impl Delivery {
                     Phase::Course => self.signal.is_none(),
                     _ => self.open > 0 && self.signal.is_none() && !self.detached_signalled,
                 };
+                let signal = Signal { reason: *reason, at: now };
                 if may_signal {
-                    self.signal(Signal { reason: *reason, at: now }, decisions);
+                    self.signal(signal, decisions);
+                } else if !matches!(self.phase, Phase::Waiting) {
+                    self.stopped.get_or_insert(signal);
                 }
             }
             // These move no phase, and so nothing that is due.
@@ -370,6 +373,13 @@ impl Delivery {
                 decisions.push(Decision::Return { verdict: self.course.verdict().clone() });
             }
         }
+    }
+
+    /// The signal that is due first (C1).
+    fn signal_due(&self) -> Signal {
+        let (reason, at) = self.timeline().signal_due(self.root);
+        let stopped = self.stopped.filter(|stopped| stopped.at < at);
+        stopped.unwrap_or(Signal { reason, at })
     }
 
     fn signal(&mut self, signal: Signal, decisions: &mut Vec<Decision>) {

@@ -1156,3 +1156,10 @@ fn plan_of_a_world_names_every_part() {
         (Some(before(0)), Some(after(0)), Some(terminate(0)))
     );
 }
+
+#[test]
+fn what_is_opened_after_a_stop_that_nobody_heard_hears_it_at_once() {
+    let dispose = sleep(50).opens(Obligation::Task, ms(20));
+    let world = two_seconds(sleep(10)).dispose(dispose).stop(at(10), Reason::ForcedShutdown);
+    shows(&world, &["10ms stopped ForcedShutdown", "10ms opened 0", "10ms signal detached"]);
+}
