@@ -8,6 +8,7 @@ mod cli;
 mod cli_snapshots;
 mod engine;
 mod examples;
+mod fault_injection;
 mod invariants;
 mod layers;
 mod readme;

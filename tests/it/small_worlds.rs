@@ -22,7 +22,7 @@ const WINDOW_END: u64 = 1_300;
 const CHAIN_END: u64 = 1_525;
 const E: u64 = 1_600;
 
-fn span(nanos: u64) -> Duration {
+pub fn span(nanos: u64) -> Duration {
     Duration::from_nanos(nanos)
 }
 
@@ -204,7 +204,7 @@ fn detached_work_and_confirmations_at_every_boundary_keep_the_invariants() {
     }
 }
 
-fn any_span() -> impl Strategy<Value = Duration> {
+pub fn any_span() -> impl Strategy<Value = Duration> {
     prop_oneof![
         4 => (0_u64..2_000).prop_map(span),
         2 => (0_u64..60).prop_map(span),
@@ -221,7 +221,7 @@ fn any_verdict() -> impl Strategy<Value = Verdict> {
     ]
 }
 
-fn any_work() -> impl Strategy<Value = Work> {
+pub fn any_work() -> impl Strategy<Value = Work> {
     let kind = prop::sample::select(vec![Obligation::Task, Obligation::Thread]);
     let detached = (kind, any_span()).prop_map(|(kind, lasts)| Detached { kind, lasts });
     (
@@ -259,7 +259,7 @@ fn any_reason() -> impl Strategy<Value = Reason> {
     ])
 }
 
-fn any_broker() -> impl Strategy<Value = Broker> {
+pub fn any_broker() -> impl Strategy<Value = Broker> {
     (0_u64..2_000, 0_u32..3, any_span()).prop_map(|(timeout, redeliveries, confirms_in)| Broker {
         timeout: span(timeout),
         redeliveries,
@@ -283,7 +283,7 @@ fn any_root() -> impl Strategy<Value = Root> {
         .prop_map(|(at, deadline)| Root::new(Moment::from_nanos(at), span(deadline)))
 }
 
-fn any_world() -> impl Strategy<Value = World> {
+pub fn any_world() -> impl Strategy<Value = World> {
     let stop = ((0_u64..2_500).prop_map(moment), any_reason());
     let shape = (
         prop::collection::vec(any_middleware(), 0..4),
