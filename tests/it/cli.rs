@@ -172,6 +172,26 @@ fn a_signal_stops_the_workloads_that_have_not_begun() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn a_signal_that_timeout_sends_to_child_and_group_is_one_request() {
+    let place = Place::new();
+    // In a session of its own: `timeout` signals its whole group, and the tests are no part of it.
+    let workload = format!("observe = \"10ms\"\n{}", WORKLOAD.replace("1ms", "3s"));
+    fs::write(place.path().join("a.toml"), workload).unwrap();
+    let output = Command::new("setsid")
+        .args(["-w", "timeout", "-s", "TERM", "1"])
+        .arg(env!("CARGO_BIN_EXE_deadline-run"))
+        .args(["a.toml", "--report", "json"])
+        .current_dir(place.path())
+        .output()
+        .unwrap();
+    let text = stdout(&output);
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["shutdown"]["initiated_by"], "SIGTERM", "{text}");
+    assert_eq!(report["shutdown"]["forced"], false, "{text}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn those_that_wait_do_not_hold_up_those_at_work_when_a_shutdown_begins() {
     let place = Place::new();
     let workload = "profile = \"custom\"\n[budget]\ntotal = \"60ms\"\n\
