@@ -101,7 +101,8 @@ fn a_delivery_that_is_missing_from_the_log_is_no_success() {
     let (workload, plan, mut log) = recorded("choice-takes-only-what-has-weight");
     log.deliveries.remove(3);
     let audit = audit::judge(&workload, &plan, &log);
-    assert_eq!(audit.disagreements, ["the log holds 19 of 20 deliveries"]);
+    let missing = ["the log holds 19 of 20 messages", "message 4 is missing from the log"];
+    assert_eq!(audit.disagreements, missing);
 }
 
 #[test]
