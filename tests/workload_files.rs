@@ -75,6 +75,20 @@ fn a_faulty_key_is_refused_with_its_place_and_what_would_be_right() {
         ("name = ''", &["name is \"\"; use a name on one line"]),
         ("name = \"a\\nb\"", &["name is \"a\\nb\"; use a name"]),
         ("[load]\ndeliveries = '5'", &["load.deliveries is the text \"5\"; write a whole number"]),
+        (
+            "[load]\nrate = '0/s'",
+            &["w.toml:2:8: load.rate is \"0/s\"; write a number above 0 and /s or /m"],
+        ),
+        ("[load]\nfor = '5s'", &["w.toml:2:1: load.for says nothing without a load.rate"]),
+        ("[load]\narrivals = 'even'", &["load.arrivals says nothing without a load.rate"]),
+        (
+            "[load]\nrate = '5/s'\nfor = '5s'\ndeliveries = 3",
+            &["w.toml:3:1: load.for and load.deliveries both say how many messages there are"],
+        ),
+        (
+            "[load]\nrate = '5000000/s'\nfor = '5s'",
+            &["w.toml:3:7: load.rate over 5s is more than 10000000 messages"],
+        ),
         ("[load]\ndeliveries = 5.0", &["load.deliveries is the number 5.0; write a whole number"]),
         (
             "[settlement]\nconfirm = 'no'",
@@ -348,18 +362,11 @@ fn what_belongs_to_a_later_version_is_refused_and_checked_all_the_same() {
             &["w.toml:4:11: a table as timeout is not supported by this version yet"],
         ),
         (
-            step("[shutdown]\nat = '1s'\nmod = 'forced'"),
+            step("[compare]\nvery = 3"),
             2,
-            &["`shutdown` is not supported", "`mod` is no key of [shutdown]", "`mode`"],
+            &["`compare` is not supported", "`very` is no key of [compare]", "`vary`"],
         ),
-        (
-            step("[load]\nrate = '0/s'"),
-            2,
-            &[
-                "`rate` is not supported",
-                "load.rate is \"0/s\"; write a number above 0 and /s or /m",
-            ],
-        ),
+        (step("[load]\nhttp = 5"), 2, &["`http` is not supported", "load.http is the number 5"]),
         (
             step("[settlement]\nbroker = 'nats'\nurl = 'nats://x'"),
             2,

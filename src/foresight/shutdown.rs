@@ -6,7 +6,7 @@ use super::doubts::POLL_WORTH;
 use super::{Finding, FindingKind, Page};
 use crate::plan::Plan;
 use crate::report::words::exact;
-use crate::timeline::{Moment, Root, Signal, Timeline};
+use crate::timeline::{Budget, Moment, Reason, Root, Signal, Timeline};
 use crate::workload::{ShutdownMode, Workload};
 
 /// The instants of a shutdown, counted from its beginning, for a delivery that has time enough of its
@@ -27,7 +27,7 @@ impl ShutdownInstants {
     pub(super) fn new(workload: &Workload, plan: &Plan) -> Self {
         let start = Moment::START;
         let root = Root::new(start, workload.shutdown.deadline);
-        let ample = crate::timeline::Budget {
+        let ample = Budget {
             total: root.hard_cutoff.since(start) * 2,
             reserve: None,
             ..plan.budget.clone()
@@ -38,9 +38,7 @@ impl ShutdownInstants {
                 let (reason, at) = timeline.signal_due(Some(root));
                 Signal { reason, at }
             }
-            ShutdownMode::Forced => {
-                Signal { reason: crate::timeline::Reason::ForcedShutdown, at: start }
-            }
+            ShutdownMode::Forced => Signal { reason: Reason::ForcedShutdown, at: start },
         };
         Self {
             signal: signal.at.since(start),
@@ -83,7 +81,8 @@ pub(super) fn doubts(page: &Page<'_>, run: Option<Duration>) -> Vec<Finding> {
     }
     let instants = page.shutdown;
     let window = instants.window_end - instants.signal;
-    if window < POLL_WORTH {
+    let is_written = page.workload.lines.contains_key("shutdown.deadline");
+    if is_written && window < POLL_WORTH {
         let words = [
             format!("a shutdown leaves a window of {}", exact(window)),
             String::from("hardly anything can return after it has seen the signal"),

@@ -194,7 +194,9 @@ impl<'a> Check<'a> {
         if !given.mentions("rate") {
             for name in ["for", "arrivals"] {
                 if let Some(item) = given.get(name) {
-                    let message = format!("load.{name} needs a load.rate, for example \"50/s\"");
+                    let message = format!(
+                        "load.{name} says nothing without a load.rate, for example \"50/s\""
+                    );
                     self.fault(item.key_place(), message);
                 }
             }
@@ -903,7 +905,7 @@ impl Lines {
     /// The lines of what was written in the tables that hold no steps.
     fn of_keys(&self, root: &Given) -> BTreeMap<String, u32> {
         let mut lines = BTreeMap::new();
-        for table in ["budget", "runtime", "load", "settlement", "expect"] {
+        for table in ["budget", "runtime", "load", "shutdown", "settlement", "expect"] {
             let Some(given) = root.table(table) else { continue };
             for (name, item) in given.all() {
                 let key = format!("{table}.{name}");
