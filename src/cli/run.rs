@@ -187,6 +187,7 @@ fn run_one(args: &Args, outlets: &Outlets, signals: &Signals, job: &Job) -> u8 {
         started: rfc3339(run.started),
         elapsed_us: u64::try_from(run.elapsed.as_micros()).unwrap_or(u64::MAX),
         shutdown: audit.shutdown,
+        peers: run.peers,
     };
     let mut report = Report::assemble(workload, facts, audit.deliveries, args.detail.into());
     for disagreement in &audit.disagreements {

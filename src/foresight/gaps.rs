@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::reach::{Reach, destructor, heeds_the_signal, is_threaded, longest_poll};
+use super::reach::{Reach, destructor, heeds_the_signal, is_threaded, longest_poll, looks_up};
 use super::{Finding, FindingKind, Page, takes};
 use crate::event::StepId;
 use crate::obligation::Obligation;
@@ -27,6 +27,7 @@ pub(super) fn find(page: &Page<'_>) -> Vec<Finding> {
         let gaps = [
             cannot_be_cut(page, id, step, reach, span),
             thread(page, id, step, reach, span),
+            call(id, step, page),
             task(page, id, step, reach, span),
             destructor_outlasts(page, id, step, reach, span),
             destructor_panics(page, id, step, reach),
@@ -180,6 +181,31 @@ fn thread(page: &Page<'_>, id: StepId, step: &Step, reach: Reach, span: Span) ->
             }
             _ => String::from("give it a short `looks_every`, or split the work"),
         },
+    ];
+    Some((page.of_step(FindingKind::ThreadOutlasts, id, words), Obligation::Thread))
+}
+
+/// Calls that an `io` step makes on a thread, and that nothing cuts short.
+fn call(id: StepId, step: &Step, page: &Page<'_>) -> Option<Gap> {
+    let (what, mend) = match (&step.work, looks_up(&step.work)) {
+        (Work::Read { .. }, _) => {
+            ("reads a file on a thread".to_owned(), "read only what answers in time")
+        }
+        (Work::Write(_), _) => {
+            ("writes a file on a thread".to_owned(), "write only to what answers in time")
+        }
+        (_, Some(host)) => (
+            format!("looks up {host} on a thread before it connects"),
+            "use an address, or a resolver with a short time-out",
+        ),
+        _ => return None,
+    };
+    let words = [
+        what,
+        String::from(
+            "a thread inside a call cannot be cut, so its end is late or unproven when the call hangs",
+        ),
+        String::from(mend),
     ];
     Some((page.of_step(FindingKind::ThreadOutlasts, id, words), Obligation::Thread))
 }

@@ -13,8 +13,8 @@ use crate::obligation::ObligationState;
 use crate::report::tracks::{self, Telling, Tracks};
 use crate::report::words::{count, span, spoken, stored};
 use crate::report::{
-    Cleanup, Control, Delivery, DeliveryResult, Gap, Lateness, Listed, Percentiles, Progress,
-    Report, Shutdown, StepTotals, Verdict, VerdictWord, Who, complaint, ranked, subject,
+    Cleanup, Control, Delivery, DeliveryResult, Gap, Lateness, Listed, PeerRow, Percentiles,
+    Progress, Report, Shutdown, StepTotals, Verdict, VerdictWord, Who, complaint, ranked, subject,
 };
 
 /// So many groups of gaps, and so many deliveries, are shown at most.
@@ -293,6 +293,12 @@ impl Page<'_> {
         if report.totals.degraded > 0 {
             let degraded = count(report.totals.degraded, "delivery", "deliveries");
             rows.push(("Degraded", degraded));
+        }
+        if let Some(effects) = effects(report) {
+            rows.push(("Effects", effects));
+        }
+        for peer in &report.peers {
+            rows.push(("Peer", describe_peer(peer)));
         }
         for failure in &report.cleanup_failures {
             let deliveries = count(failure.deliveries, "delivery", "deliveries");
@@ -612,6 +618,37 @@ fn describe_shutdown(shutdown: &Shutdown) -> String {
     }
     if shutdown.released > 0 {
         let _ = write!(text, "; {} released unstarted", shutdown.released);
+    }
+    text
+}
+
+/// What is known of effects that are not complete.
+fn effects(report: &Report) -> Option<String> {
+    let totals = &report.totals;
+    let parts = [
+        (totals.partial_effects, "sent or wrote a part and no more"),
+        (totals.unknown_effects, "sent or wrote what nobody answered for"),
+    ];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter(|(amount, _)| *amount > 0)
+        .map(|(amount, what)| format!("{} {what}", count(amount, "delivery", "deliveries")))
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+fn describe_peer(peer: &PeerRow) -> String {
+    let connections = count(peer.connections, "connection", "connections");
+    let mut text = format!("{}: {connections}, {} answered", peer.name, peer.answered);
+    for (amount, what) in [
+        (peer.reset, "reset"),
+        (peer.closed, "closed early"),
+        (peer.abandoned, "left by the other side"),
+        (peer.open, "still open"),
+    ] {
+        if amount > 0 {
+            text.push_str(&format!(", {amount} {what}"));
+        }
     }
     text
 }

@@ -45,6 +45,7 @@ pub(crate) fn workload() -> Workload {
         },
         runtime: Runtime { workers: 2, blocking_threads: 64 },
         load: Load { deliveries: 1, concurrency: 1, seed: 7 },
+        peers: Vec::new(),
         settlement: None,
         steps: vec![
             step("tx-terminate", Stage::Terminate, 8, false),
@@ -152,6 +153,8 @@ pub(crate) fn delivery(id: u32, result: DeliveryResult) -> Delivery {
             attempts: 1,
             left: None,
             over_us: None,
+            effect: None,
+            closed_by: None,
         }],
         obligations: match started {
             true => vec![ObligationRow {
@@ -219,6 +222,7 @@ pub(crate) fn facts() -> RunFacts {
         started: "2026-11-30T12:00:00Z".into(),
         elapsed_us: 3_100_000,
         shutdown: None,
+        peers: Vec::new(),
     }
 }
 

@@ -9,6 +9,7 @@ mod cli_snapshots;
 mod engine;
 mod examples;
 mod invariants;
+mod io;
 mod layers;
 mod readme;
 mod replay;
