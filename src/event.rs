@@ -91,7 +91,7 @@ pub enum StepOutcome {
 
 /// How far work had come that changes something outside of this process. Never says that anything
 /// was undone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Nothing was sent or written.

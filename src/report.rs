@@ -203,6 +203,9 @@ pub struct StepTotals {
     pub progress: BTreeMap<Progress, u64>,
     /// Codes of its failures and drops, with their counts.
     pub codes: BTreeMap<String, u64>,
+    /// How far its executions had come that change something outside, with their counts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub effects: BTreeMap<Effect, u64>,
 }
 
 /// Which deliveries the report lists.

@@ -10,7 +10,7 @@ use super::{Finding, FindingKind, Page, takes};
 use crate::event::StepId;
 use crate::obligation::Obligation;
 use crate::report::words::exact;
-use crate::workload::{OnSignal, Stage, Step, Work};
+use crate::workload::{BlockingOp, OnSignal, Stage, Step, Work};
 
 /// Every such finding, marked where `[expect]` covers it.
 pub(super) fn find(page: &Page<'_>) -> Vec<Finding> {
@@ -176,6 +176,9 @@ fn thread(page: &Page<'_>, id: StepId, step: &Step, reach: Reach, span: Span) ->
             false => String::from("a thread cannot be cut, so its end can be late or unproven"),
         },
         match &step.work {
+            Work::Blocking { op: BlockingOp::Dns, .. } => {
+                String::from("look it up beforehand, or use a resolver with a short time-out")
+            }
             Work::Cpu { .. } => {
                 String::from("compute on the worker with a `yield_every`, or split the work")
             }

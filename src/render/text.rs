@@ -9,6 +9,7 @@ use std::fmt::Write;
 use super::records;
 use super::table::{Table, Width};
 use super::timeline;
+use crate::event::Effect;
 use crate::obligation::ObligationState;
 use crate::report::tracks::{self, Telling, Tracks};
 use crate::report::words::{count, span, spoken, stored};
@@ -622,19 +623,17 @@ fn describe_shutdown(shutdown: &Shutdown) -> String {
     text
 }
 
-/// What is known of effects that are not complete.
+/// The steps of which more or less than all may have been done.
 fn effects(report: &Report) -> Option<String> {
-    let totals = &report.totals;
-    let parts = [
-        (totals.partial_effects, "sent or wrote a part and no more"),
-        (totals.unknown_effects, "sent or wrote what nobody answered for"),
-    ];
-    let parts: Vec<String> = parts
-        .into_iter()
-        .filter(|(amount, _)| *amount > 0)
-        .map(|(amount, what)| format!("{} {what}", count(amount, "delivery", "deliveries")))
-        .collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
+    let mut parts = Vec::new();
+    for step in &report.steps {
+        for (effect, word) in [(Effect::Partial, "partial"), (Effect::Unknown, "unknown")] {
+            if let Some(amount) = step.effects.get(&effect) {
+                parts.push(format!("{} {word} {amount}", step.name));
+            }
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 fn describe_peer(peer: &PeerRow) -> String {

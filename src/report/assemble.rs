@@ -292,6 +292,7 @@ fn step_totals(workload: &Workload, deliveries: &[Delivery]) -> Vec<StepTotals> 
             running: 0,
             progress: BTreeMap::new(),
             codes: BTreeMap::new(),
+            effects: BTreeMap::new(),
         })
         .collect();
     let places: HashMap<String, usize> =
@@ -308,6 +309,9 @@ fn step_totals(workload: &Workload, deliveries: &[Delivery]) -> Vec<StepTotals> 
             Outcome::Running => &mut step.running,
         } += 1;
         *step.progress.entry(row.progress).or_default() += 1;
+        if let Some(effect) = row.effect {
+            *step.effects.entry(effect).or_default() += 1;
+        }
         if let Some(code) = &row.code {
             *step.codes.entry(code.clone()).or_default() += 1;
         }

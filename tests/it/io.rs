@@ -132,9 +132,8 @@ fn whatever_peers_do_every_delivery_has_one_result_and_no_socket_is_left() {
     assert_eq!(codes, expected);
     let accepted: u64 = report.peers.iter().map(|peer| peer.connections).sum();
     assert_eq!(accepted, connections, "each connection has another side");
-    // The peer that is deaf looks at nothing; all others have seen the end of each.
-    let open = report.peers.iter().filter(|peer| peer.name != "deaf").map(|peer| peer.open);
-    assert_eq!(open.sum::<u64>(), 0, "{:?}", report.peers);
+    let open: u64 = report.peers.iter().map(|peer| peer.open).sum();
+    assert_eq!(open, 0, "the other side has seen the end of each: {:?}", report.peers);
     if wanted.is_some() {
         println!(
             "{totals:?}\n{:?}\n{:?}\n{:?}",
@@ -253,4 +252,61 @@ fn a_name_is_looked_up_on_a_thread_before_the_connection() {
     let kinds: Vec<_> = delivery.obligations.iter().map(|row| row.kind).collect();
     assert_eq!(kinds[..2], [Obligation::Execution, Obligation::Thread], "the look-up comes first");
     assert!(kinds[2..].contains(&Obligation::Connection));
+}
+
+/// Code, effect and closer of each step of a case, by name.
+fn words_of(case: &str) -> Vec<(String, Option<String>, Option<Effect>, Option<Closer>)> {
+    let _alone = MACHINE.lock();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(case);
+    let (report, disagreements) = run(&file.with_extension("toml"));
+    assert!(disagreements.is_empty(), "{disagreements:?}");
+    let steps = report.deliveries.into_iter().next().expect("there is one").steps.into_iter();
+    steps.skip(1).map(|step| (step.name, step.code, step.effect, step.closed_by)).collect()
+}
+
+#[track_caller]
+fn check_words(case: &str, expected: &[(&str, &str, Effect, Option<Closer>)]) {
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(name, code, effect, closer)| {
+            let code = (!code.is_empty()).then(|| (*code).to_owned());
+            ((*name).to_owned(), code, Some(*effect), *closer)
+        })
+        .collect();
+    assert_eq!(words_of(case), expected);
+}
+
+#[test]
+fn each_way_in_which_http_fails_has_its_own_word_and_effect() {
+    use Closer::{Peer, Us};
+    let expected = [
+        ("fine", "", Effect::Complete, Some(Us)),
+        ("gone", "CONNECTION_REFUSED", Effect::None, None),
+        ("deaf", "TIMEOUT_CONNECT", Effect::None, None),
+        ("silent", "TIMEOUT_READ", Effect::Unknown, Some(Us)),
+        ("stalling", "TIMEOUT_IDLE", Effect::Unknown, Some(Us)),
+        ("rude", "CONNECTION_RESET", Effect::Unknown, Some(Peer)),
+        ("short", "TRUNCATED", Effect::Unknown, Some(Peer)),
+        ("mute", "NO_ANSWER", Effect::Unknown, Some(Peer)),
+        ("broken", "HTTP_STATUS", Effect::Complete, Some(Us)),
+        ("wanted", "", Effect::Complete, Some(Us)),
+        ("total", "TIMEOUT_TOTAL", Effect::Unknown, Some(Us)),
+    ];
+    check_words("http-in-every-way-fails", &expected);
+}
+
+#[test]
+fn a_plain_connection_says_who_closed_it() {
+    use Closer::{Peer, Us};
+    let expected = [
+        ("send", "", Effect::Complete, Some(Us)),
+        ("first", "", Effect::None, Some(Us)),
+        ("end", "", Effect::Complete, Some(Peer)),
+        ("left", "", Effect::None, Some(Peer)),
+        ("half-open", "", Effect::Complete, Some(Us)),
+        ("reset", "CONNECTION_RESET", Effect::None, Some(Peer)),
+        ("mute", "NO_ANSWER", Effect::Unknown, Some(Peer)),
+        ("silent", "TIMEOUT_READ", Effect::None, Some(Us)),
+    ];
+    check_words("tcp-reads-holds-and-is-left", &expected);
 }

@@ -16,6 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::tcp::ReadHalf;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 
@@ -195,8 +196,8 @@ async fn serve(mut stream: TcpStream, peer: &Peer, tally: &Tally, speaks: Speaks
     let _ = stream.set_nodelay(true);
     let (mut reader, mut writer) = stream.split();
     let request = async {
-        tokio::time::sleep(peer.accept_after).await;
         match speaks {
+            _ if !accept_late(&mut reader, peer.accept_after).await => None,
             Speaks::Client => hear(&mut reader).await,
             Speaks::Peer => Some(Request::Plain),
         }
@@ -226,6 +227,25 @@ async fn serve(mut stream: TcpStream, peer: &Peer, tally: &Tally, speaks: Speaks
         }
         Over::Close => add(&tally.closed, 1),
         Over::Left => add(&tally.abandoned, 1),
+    }
+}
+
+/// Takes its time to accept; answers whether the other side is still there then.
+async fn accept_late(reader: &mut ReadHalf<'_>, after: Duration) -> bool {
+    let accepted = async {
+        tokio::time::sleep(after).await;
+        true
+    };
+    let left = async {
+        if matches!(reader.peek(&mut [0]).await, Ok(1..)) {
+            std::future::pending::<()>().await;
+        }
+        false
+    };
+    tokio::select! {
+        biased;
+        is_there = accepted => is_there,
+        is_there = left => is_there,
     }
 }
 
