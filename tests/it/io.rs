@@ -177,28 +177,35 @@ fn a_read_that_hangs_is_a_thread_that_outlives_its_step() {
 }
 
 #[test]
-fn a_write_that_is_cut_in_the_middle_is_partial_and_not_undone() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let fifo = folder.path().join("pipe");
-    make_fifo(&fifo);
-    // Open on both sides, and read by nobody: what fits into the pipe is written, and no more.
-    let reader = fs::OpenOptions::new().read(true).write(true).open(&fifo).expect("it opens");
-    let text = r#"
-        observe = "50ms"
-        [budget]
-        total = "200ms"
-        [[handler]]
-        name = "save"
-        kind = "io"
-        op = "write"
-        path = "pipe"
-        size = "4MiB"
-    "#;
-    let report = run_in(folder.path(), text);
-    let step = &report.deliveries[0].steps[0];
-    assert_eq!((step.outcome, step.effect), (Outcome::Dropped, Some(Effect::Partial)));
-    assert_eq!((report.totals.partial_effects, report.totals.unproven), (1, 1));
-    drop(reader);
+fn a_write_that_is_cut_in_the_middle_says_how_far_it_can_have_come() {
+    // What fits into the pipe is written, and nobody makes room. The first size takes more than one
+    // call; of the second the one call that is being made can be all.
+    for (size, effect) in [("4MiB", Effect::Partial), ("100KiB", Effect::Unknown)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let fifo = folder.path().join("pipe");
+        make_fifo(&fifo);
+        let both_ends = fs::OpenOptions::new().read(true).write(true).open(&fifo);
+        let both_ends = both_ends.expect("it opens");
+        let text = format!(
+            r#"
+            observe = "50ms"
+            [budget]
+            total = "200ms"
+            [[handler]]
+            name = "save"
+            kind = "io"
+            op = "write"
+            path = "pipe"
+            size = "{size}"
+            "#
+        );
+        let report = run_in(folder.path(), &text);
+        let step = &report.deliveries[0].steps[0];
+        assert_eq!((step.outcome, step.effect), (Outcome::Dropped, Some(effect)), "{size}");
+        let partial = u64::from(effect == Effect::Partial);
+        assert_eq!((report.totals.partial_effects, report.totals.unproven), (partial, 1));
+        drop(both_ends);
+    }
 }
 
 #[test]
@@ -281,6 +288,7 @@ fn each_way_in_which_http_fails_has_its_own_word_and_effect() {
     use Closer::{Peer, Us};
     let expected = [
         ("fine", "", Effect::Complete, Some(Us)),
+        ("patient", "", Effect::Complete, Some(Us)),
         ("gone", "CONNECTION_REFUSED", Effect::None, None),
         ("deaf", "TIMEOUT_CONNECT", Effect::None, None),
         ("silent", "TIMEOUT_READ", Effect::Unknown, Some(Us)),
