@@ -261,8 +261,11 @@ fn a_name_is_looked_up_on_a_thread_before_the_connection() {
     assert!(kinds[2..].contains(&Obligation::Connection));
 }
 
-/// Code, effect and closer of each step of a case, by name.
-fn words_of(case: &str) -> Vec<(String, Option<String>, Option<Effect>, Option<Closer>)> {
+/// Name, code, effect and closer of a step.
+type Words = (String, Option<String>, Option<Effect>, Option<Closer>);
+
+/// The words of each step of a case.
+fn words_of(case: &str) -> Vec<Words> {
     let _alone = MACHINE.lock();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(case);
     let (report, disagreements) = run(&file.with_extension("toml"));
