@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use crate::drive::control::{Alarm, Control};
 use crate::drive::floor::Shared;
 use crate::drive::rank;
@@ -32,6 +34,9 @@ const LONGEST_FAREWELL: Duration = Duration::from_secs(1);
 const OWN_THREADS: usize = 2;
 /// The thread of all peers, if there are any.
 const PEERS_THREAD: usize = 1;
+
+/// More than the program itself, its blocking threads and what it was started with have open.
+const ORDINARY_FILES: u64 = 1_024;
 
 /// How to run.
 #[derive(Clone, Default)]
@@ -85,6 +90,7 @@ pub fn run(
     try_threads(workload.runtime.workers + OWN_THREADS + PEERS_THREAD)?;
     let nice = Arc::new(AtomicI32::new(0));
     let niced = Arc::clone(&nice);
+    make_room_for_sockets(workload);
     let peers = Peers::start(&workload.peers).map_err(DriveError::Peers)?;
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if workload.steps.iter().any(|step| step.work.connection().is_some()) {
@@ -146,6 +152,21 @@ fn try_threads(count: usize) -> std::io::Result<()> {
         (0..count)
             .try_for_each(|_| std::thread::Builder::new().spawn_scoped(scope, wait).map(|_| ()))
     })
+}
+
+/// Raises the limit of open files, as far as the system lets, to what the connections of the workload
+/// can want: a lack of descriptors here would read as a failure of the other side.
+fn make_room_for_sockets(workload: &Workload) {
+    let connecting = workload.steps.iter().filter(|step| step.work.connection().is_some()).count();
+    let slots = workload.load.concurrency.min(workload.load.deliveries);
+    // Both ends of a connection to a peer are ours.
+    let wanted = ORDINARY_FILES.saturating_add(u64::from(slots) * 2 * connecting as u64);
+    let limits = getrlimit(Resource::Nofile);
+    if connecting > 0 && limits.current.is_some_and(|current| current < wanted) {
+        let current = Some(limits.maximum.map_or(wanted, |maximum| maximum.min(wanted)));
+        // Refused, it stays as it is.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limits });
+    }
 }
 
 fn progress_is_clean(progress: &Progress) -> bool {
