@@ -9,8 +9,8 @@ use std::time::Duration;
 use super::Instants;
 use crate::event::StepId;
 use crate::workload::{
-    Address, BlockingOp, CpuAmount, CpuPlace, Destructor, DestructorWork, OnSignal, Span, Step,
-    Wait, Work, Workload,
+    Address, BlockingOp, Connection, CpuAmount, CpuPlace, Destructor, DestructorWork, OnSignal,
+    Span, Step, Wait, Work, Workload,
 };
 
 /// Generous for one round of a computation, which takes a nanosecond or two.
@@ -134,8 +134,11 @@ impl<'a> Reaches<'a> {
             Work::Cooperative { duration, .. }
             | Work::Blocking { duration, .. }
             | Work::Sleep { duration } => span(duration),
-            // Whoever is at the other end takes as long as they like.
-            Work::Tcp(_) | Work::Http(_) | Work::Read { .. } | Work::Write(_) => {
+            // Whoever is at the other end takes as long as they like; a peer no less than it is told to.
+            Work::Http(http) => {
+                Extent { least: self.until_answered(&http.connection), most: Duration::MAX }
+            }
+            Work::Tcp(_) | Work::Read { .. } | Work::Write(_) => {
                 Extent { least: Duration::ZERO, most: Duration::MAX }
             }
             Work::Polls { count } => Extent { least: Duration::ZERO, most: times(POLL, *count) },
@@ -153,6 +156,22 @@ impl<'a> Reaches<'a> {
                 let possible = branches.iter().zip(weights).filter(|(_, weight)| **weight > 0.0);
                 let possible: Vec<Extent> = possible.map(|(branch, _)| *branch).collect();
                 Extent { least: shortest(&possible).least, most: longest(&possible).most }
+            }
+        }
+    }
+
+    /// The shortest time until a request is answered or has failed.
+    fn until_answered(&self, connection: &Connection) -> Duration {
+        let Address::Peer(place) = connection.to else { return Duration::ZERO };
+        let peer = &self.workload.peers[place];
+        if peer.refuse {
+            return Duration::ZERO;
+        }
+        match connection.connect_timeout {
+            Some(limit) if limit <= peer.accept_after => limit,
+            _ => {
+                let limit = connection.read_timeout.unwrap_or(Duration::MAX);
+                peer.accept_after.saturating_add(peer.answer_after.min(limit))
             }
         }
     }

@@ -129,6 +129,27 @@ const CASES: &[(&str, Findings)] = &[
         ),
         &[(NeverHolds, "expect.gap.2", 11)],
     ),
+    (
+        handler!(
+            "a",
+            "kind = 'io'\nop = 'http'\nurl = 'peer:p'\n[peers.p]\nanswer_after = '813ms'"
+        ),
+        &[(AlwaysInterrupted, "a", 3)],
+    ),
+    (
+        handler!(
+            "a",
+            "kind = 'io'\nop = 'http'\nurl = 'peer:p'\nread_timeout = '99ms'\n[peers.p]\nanswer_after = '60s'"
+        ),
+        &[],
+    ),
+    (
+        handler!(
+            "a",
+            "kind = 'io'\nop = 'http'\nurl = 'peer:p'\nconnect_timeout = '99ms'\n[peers.p]\naccept_after = '60s'"
+        ),
+        &[],
+    ),
     // Destructors.
     (
         handler!(
