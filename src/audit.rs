@@ -8,6 +8,7 @@
 
 mod course;
 mod disagree;
+mod io;
 mod owed;
 mod row;
 mod rules;

@@ -90,7 +90,7 @@ pub(super) struct Recorded {
     pub place: usize,
 }
 
-/// A task or thread.
+/// A task, thread or connection.
 #[derive(Clone, Debug)]
 pub(super) struct Opened {
     pub kind: Obligation,
@@ -100,7 +100,7 @@ pub(super) struct Opened {
     pub closed: Option<Closed>,
 }
 
-/// The end of a task or thread, as first seen.
+/// The end of a task, thread or connection, as first seen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Closed {
     pub at: Moment,
@@ -192,6 +192,11 @@ impl<'a> Course<'a> {
             redelivered: false,
             sightings: Vec::new(),
         }
+    }
+
+    /// Whether the frame of that step is the pipeline's.
+    pub(super) fn is_in_pipeline(&self, step: StepId) -> bool {
+        self.shape.in_pipeline().any(|id| id == step)
     }
 
     /// Takes the next entry in.

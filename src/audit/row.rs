@@ -226,6 +226,7 @@ fn step_row(shape: &Shape<'_>, course: &Course<'_>, id: StepId) -> Option<StepRo
         None if started.is_some() => StepWord::Running,
         None => StepWord::Skipped,
     };
+    let traces = ended.and_then(|(_, end)| end.traces).unwrap_or_default();
     let ended_record = ended.filter(|_| !was_skipped).map(|(recorded, _)| *recorded);
     let row = Step {
         name: step.name.clone(),
@@ -245,6 +246,8 @@ fn step_row(shape: &Shape<'_>, course: &Course<'_>, id: StepId) -> Option<StepRo
         over_us: ended
             .and_then(|(_, end)| end.over)
             .map(|over| u64::try_from(over.as_micros()).unwrap_or(u64::MAX)),
+        effect: traces.effect,
+        closed_by: traces.closed_by,
     };
     Some(StepRow { row, started, ended: ended_record })
 }
@@ -253,11 +256,13 @@ fn step_row(shape: &Shape<'_>, course: &Course<'_>, id: StepId) -> Option<StepRo
 fn progress(work: &Work, outcome: StepWord) -> Progress {
     match (work, outcome) {
         // Dropping the future that waits for a thread takes nothing from the thread.
-        (Work::Blocking { .. } | Work::Cpu { on: CpuPlace::Thread, .. }, outcome)
-            if outcome != StepWord::Skipped =>
-        {
-            Progress::ByItself
-        }
+        (
+            Work::Blocking { .. }
+            | Work::Cpu { on: CpuPlace::Thread, .. }
+            | Work::Read { .. }
+            | Work::Write(_),
+            outcome,
+        ) if outcome != StepWord::Skipped => Progress::ByItself,
         (_, StepWord::Dropped | StepWord::Skipped) => Progress::Never,
         (Work::Sequence { .. } | Work::Parallel { .. } | Work::Choice { .. }, _) => {
             Progress::WhenAnotherEnds
@@ -267,6 +272,10 @@ fn progress(work: &Work, outcome: StepWord) -> Progress {
             | Work::Cooperative { .. }
             | Work::Blocking { .. }
             | Work::Sleep { .. }
+            | Work::Tcp(_)
+            | Work::Http(_)
+            | Work::Read { .. }
+            | Work::Write(_)
             | Work::Polls { .. },
             _,
         ) => Progress::WhenPolled,
@@ -330,6 +339,7 @@ fn overdue(course: &Course<'_>, owed: &Owed) -> Overdue {
         (Obligation::Execution, _) => Overdue::Execution,
         (Obligation::Task, _) => Overdue::Task,
         (Obligation::Thread, _) => Overdue::Thread,
+        (Obligation::Connection, _) => Overdue::Connection,
         (Obligation::Callback, Some(step)) => Overdue::Callback(course.terminate_state(step)),
         (Obligation::Callback, None) => Overdue::Callback(TerminateState::NotRun),
         (Obligation::Scope, _) if course.is_released() => Overdue::Scope(course.scope_state()),

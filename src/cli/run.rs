@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use deadline_run::audit;
-use deadline_run::drive::real::{self, Options};
+use deadline_run::drive::real::{self, DriveError, Options};
 use deadline_run::drive::signals::Signals;
 use deadline_run::plan::Plan;
 use deadline_run::progress::Progress;
@@ -173,8 +173,12 @@ fn run_one(args: &Args, outlets: &Outlets, signals: &Signals, job: &Job) -> u8 {
         Err(error) => {
             let message = format!("{} could not be run: {error}", workload.file.display());
             outlets.complain(&message);
-            let verdict = Verdict { word: VerdictWord::Error, why: message };
-            return end_without_report(args, outlets, &verdict, exit::OWN_FAILURE);
+            let (word, status) = match error {
+                DriveError::Threads(_) => (VerdictWord::Error, exit::OWN_FAILURE),
+                DriveError::Peers(_) => (VerdictWord::Untested, exit::UNTESTED),
+            };
+            let verdict = Verdict { word, why: message };
+            return end_without_report(args, outlets, &verdict, status);
         }
     };
 
@@ -187,6 +191,7 @@ fn run_one(args: &Args, outlets: &Outlets, signals: &Signals, job: &Job) -> u8 {
         started: rfc3339(run.started),
         elapsed_us: u64::try_from(run.elapsed.as_micros()).unwrap_or(u64::MAX),
         shutdown: audit.shutdown,
+        peers: run.peers,
     };
     let mut report = Report::assemble(workload, facts, audit.deliveries, args.detail.into());
     for disagreement in &audit.disagreements {

@@ -4,6 +4,7 @@
 //! locked, never the other way round.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,6 +21,7 @@ use crate::event::{
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::settle::memory::Broker;
+use crate::steps::io::peer::Door;
 use crate::timeline::{Moment, Reason, Root};
 use crate::workload::{ClosedOrKept, ShutdownMode, Workload};
 
@@ -37,6 +39,10 @@ pub(crate) struct Shared {
     pub progress: Arc<Progress>,
     /// How often each step was executed for each message, for those that count (`fail.first`).
     pub executions: Mutex<HashMap<(u32, StepId), u32>>,
+    /// Where the peers of the file are, in its order.
+    pub peers: Vec<Door>,
+    /// Files that steps have made, to be removed when the run is over.
+    pub written: Mutex<Vec<PathBuf>>,
     /// For each step, its end when it succeeded at its first poll.
     pub plain_ends: Vec<Arc<StepEnd>>,
     floor: Mutex<Floor>,
@@ -83,7 +89,7 @@ struct Told {
 
 fn plain_end(step: StepId) -> Arc<StepEnd> {
     let outcome = StepOutcome::Success;
-    Arc::new(StepEnd { step, outcome, code: None, polls: 1, left: None, over: None })
+    Arc::new(StepEnd { step, outcome, code: None, polls: 1, left: None, over: None, traces: None })
 }
 
 /// A place for one delivery at a time.
@@ -108,6 +114,7 @@ impl Shared {
         control: Arc<Control>,
         runtime: tokio::runtime::Handle,
         progress: Arc<Progress>,
+        peers: Vec<Door>,
     ) -> Arc<Self> {
         let load = &workload.load;
         progress.total.store(u64::from(load.deliveries), Ordering::Relaxed);
@@ -130,6 +137,8 @@ impl Shared {
             }),
             changed: Condvar::new(),
             executions: Mutex::default(),
+            peers,
+            written: Mutex::default(),
             plain_ends: (0..workload.steps.len() as u32).map(StepId).map(plain_end).collect(),
             workload,
             plan,
@@ -137,6 +146,16 @@ impl Shared {
             runtime,
             progress,
         })
+    }
+
+    /// Removes what steps have written and was not to be kept.
+    pub(crate) fn remove_written(&self) {
+        for path in
+            std::mem::take(&mut *self.written.lock().unwrap_or_else(PoisonError::into_inner))
+        {
+            // Somebody else may have removed it.
+            let _ = std::fs::remove_file(path);
+        }
     }
 
     /// Admits whoever can be, and wakes when the next message arrives.
@@ -463,7 +482,14 @@ mod tests {
         let plan = Arc::new(Plan::new(&workload));
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         let control = Control::new(Instant::now());
-        let shared = Shared::new(workload, plan, control, runtime.handle().clone(), Arc::default());
+        let shared = Shared::new(
+            workload,
+            plan,
+            control,
+            runtime.handle().clone(),
+            Arc::default(),
+            Vec::new(),
+        );
         let Started { cell, .. } = shared.admit_one(&mut shared.lock()).expect("it waits");
         (runtime, shared, cell)
     }

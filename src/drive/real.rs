@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use crate::drive::control::{Alarm, Control};
 use crate::drive::floor::Shared;
 use crate::drive::rank;
@@ -17,6 +19,7 @@ use crate::panics;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::report;
+use crate::steps::io::peer::Peers;
 use crate::timeline::Moment;
 use crate::workload::Workload;
 
@@ -27,6 +30,11 @@ const LONGEST_FAREWELL: Duration = Duration::from_secs(1);
 
 /// The control thread and the watch thread.
 const OWN_THREADS: usize = 2;
+/// The thread of all peers, if there are any.
+const PEERS_THREAD: usize = 1;
+
+/// More than the program itself, its blocking threads and what it was started with have open.
+const ORDINARY_FILES: u64 = 1_024;
 
 /// How to run.
 #[derive(Clone, Default)]
@@ -51,6 +59,8 @@ pub struct Run {
     pub control: report::Control,
     /// The niceness of the workload's threads.
     pub workload_nice: i32,
+    /// What the peers of the file saw, in its order.
+    pub peers: Vec<report::PeerRow>,
 }
 
 /// Why a run could not be made.
@@ -59,6 +69,9 @@ pub enum DriveError {
     /// The system gave no threads.
     #[error("the threads of the run cannot be started: {0}")]
     Threads(#[from] std::io::Error),
+    /// The system gave no sockets on loopback, or no thread for who is behind them.
+    #[error("the peers of the workload cannot be started: {0}")]
+    Peers(std::io::Error),
 }
 
 /// Runs a workload to its end.
@@ -72,10 +85,16 @@ pub fn run(
     progress: &Arc<Progress>,
 ) -> Result<Run, DriveError> {
     panics::hush();
-    try_threads(workload.runtime.workers + OWN_THREADS)?;
+    try_threads(workload.runtime.workers + OWN_THREADS + PEERS_THREAD)?;
     let nice = Arc::new(AtomicI32::new(0));
     let niced = Arc::clone(&nice);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    make_room_for_sockets(workload);
+    let peers = Peers::start(&workload.peers).map_err(DriveError::Peers)?;
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    if workload.steps.iter().any(|step| step.work.connection().is_some()) {
+        builder.enable_io();
+    }
+    let runtime = builder
         .worker_threads(workload.runtime.workers)
         .max_blocking_threads(workload.runtime.blocking_threads)
         .thread_name("worker")
@@ -91,6 +110,7 @@ pub fn run(
         Arc::clone(&control),
         runtime.handle().clone(),
         Arc::clone(progress),
+        peers.doors(),
     );
     let (control_thread, class) = control.start()?;
     let watch_thread = shared.watch.start()?;
@@ -108,15 +128,17 @@ pub fn run(
     // Neither runs the workload's code, so neither can be stuck; a panic of theirs is a bug of ours.
     control_thread.join().expect("the control thread ends by itself");
     watch_thread.join().expect("the watch thread ends by itself");
-    drop(shared);
+    let peers = peers.end();
     // Returns although threads are stuck; they end with the process.
     runtime.shutdown_timeout(if progress_is_clean(progress) {
         LONGEST_FAREWELL
     } else {
         Duration::ZERO
     });
+    shared.remove_written();
+    drop(shared);
     let workload_nice = nice.load(Ordering::Relaxed);
-    Ok(Run { log, started, elapsed, control: class, workload_nice })
+    Ok(Run { log, started, elapsed, control: class, workload_nice, peers })
 }
 
 /// Whether the system gives so many threads at once. Asked before the runtime is built, which panics
@@ -129,6 +151,21 @@ fn try_threads(count: usize) -> std::io::Result<()> {
         (0..count)
             .try_for_each(|_| std::thread::Builder::new().spawn_scoped(scope, wait).map(|_| ()))
     })
+}
+
+/// Raises the limit of open files, as far as the system lets, to what the connections of the workload
+/// can want: a lack of descriptors here would read as a failure of the other side.
+fn make_room_for_sockets(workload: &Workload) {
+    let connecting = workload.steps.iter().filter(|step| step.work.connection().is_some()).count();
+    let slots = workload.load.concurrency.min(workload.load.deliveries);
+    // Both ends of a connection to a peer are ours.
+    let wanted = ORDINARY_FILES.saturating_add(u64::from(slots) * 2 * connecting as u64);
+    let limits = getrlimit(Resource::Nofile);
+    if connecting > 0 && limits.current.is_some_and(|current| current < wanted) {
+        let current = Some(limits.maximum.map_or(wanted, |maximum| maximum.min(wanted)));
+        // Refused, it stays as it is.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limits });
+    }
 }
 
 fn progress_is_clean(progress: &Progress) -> bool {

@@ -408,7 +408,9 @@ fn started_by<'a>(
 fn is_started_by_step(owed: &ObligationRow) -> bool {
     match owed.kind {
         Obligation::Task | Obligation::Thread => true,
+        // A connection is gone with the frame of its step.
         Obligation::Execution
+        | Obligation::Connection
         | Obligation::Callback
         | Obligation::Scope
         | Obligation::Settlement => false,

@@ -150,6 +150,7 @@ pub(crate) fn complaint(gap: &Gap) -> String {
             "not seen to begin"
         }
         Obligation::Task | Obligation::Thread => "still running",
+        Obligation::Connection => "still open",
         Obligation::Execution => "not shown to be released",
         Obligation::Callback => "not shown to have run to an end",
         Obligation::Scope => "not shown to be disposed",

@@ -10,6 +10,7 @@ mod engine;
 mod examples;
 mod fault_injection;
 mod invariants;
+mod io;
 mod layers;
 mod readme;
 mod replay;
