@@ -9,6 +9,7 @@ use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::drive::control::{Alarm, Control};
+use crate::drive::feed::{Began, Feed, Happening};
 use crate::drive::floor::Shared;
 use crate::drive::rank;
 use crate::drive::signals::Signals;
@@ -36,6 +37,8 @@ pub struct Options {
     pub max_time: Option<Duration>,
     /// The signals that begin and force a shutdown.
     pub signals: Option<Signals>,
+    /// Who is told of every entry as it comes.
+    pub feed: Option<Feed>,
 }
 
 /// What a run left.
@@ -82,6 +85,7 @@ pub fn run(
         .on_thread_start(move || niced.store(rank::favour(), Ordering::Relaxed))
         .enable_time()
         .build()?;
+    let foreseen_nice = options.feed.as_ref().map(|_| foreseen_nice()).transpose()?;
     let origin = Instant::now();
     let started = SystemTime::now();
     let control = Control::new(origin);
@@ -91,15 +95,20 @@ pub fn run(
         Arc::clone(&control),
         runtime.handle().clone(),
         Arc::clone(progress),
+        options.feed.clone(),
     );
     let (control_thread, class) = control.start()?;
     let watch_thread = shared.watch.start()?;
+    if let Some((feed, workload_nice)) = options.feed.as_ref().zip(foreseen_nice) {
+        // A reader that is gone is no reason not to run.
+        let _ = feed.send(Happening::Began(Began { started, control: class, workload_nice }));
+    }
     listen(&shared, options.signals.as_ref());
     let bound = bound(&shared, options.max_time);
     schedule(&shared);
     shared.admit();
     let log = shared.wait(bound);
-    let elapsed = origin.elapsed();
+    let elapsed = log.run.last().map_or(origin.elapsed(), |end| end.at.since(Moment::START));
     if let Some(signals) = &options.signals {
         signals.listen(None);
     }
@@ -129,6 +138,13 @@ fn try_threads(count: usize) -> std::io::Result<()> {
         (0..count)
             .try_for_each(|_| std::thread::Builder::new().spawn_scoped(scope, wait).map(|_| ()))
     })
+}
+
+/// The niceness that the workload's threads will have, asked of one that does no work: theirs is not
+/// known before each has begun.
+fn foreseen_nice() -> std::io::Result<i32> {
+    let asked = std::thread::Builder::new().spawn(rank::favour)?;
+    Ok(asked.join().expect("it asks the system and nothing else"))
 }
 
 fn progress_is_clean(progress: &Progress) -> bool {

@@ -44,10 +44,7 @@ impl Report {
         let gaps = gaps(workload, &deliveries);
         let mut report = Self {
             format: FORMAT.into(),
-            program: Program {
-                name: env!("CARGO_PKG_NAME").into(),
-                version: env!("CARGO_PKG_VERSION").into(),
-            },
+            program: Program::this(),
             workload: WorkloadName {
                 name: workload.name.clone(),
                 file: workload.file.display().to_string(),
@@ -64,6 +61,7 @@ impl Report {
             exit_status: 0,
             verdict: Verdict::default(),
             elapsed_us: facts.elapsed_us,
+            cut_short_us: None,
             totals: totals(&deliveries),
             delivery_time_us: delivery_time(&deliveries),
             codes: codes(&deliveries),
