@@ -231,7 +231,9 @@ mod tests {
             feed.send(entry(place, RunEvent::Forced)).unwrap();
             // Nothing but time brings it there: no later entry, and no end.
             let wanted = place as usize + 2;
+            let since = Instant::now();
             while fs::read_to_string(&file).map_or(0, |text| text.lines().count()) < wanted {
+                assert!(since.elapsed() < Duration::from_secs(30), "entry {place} is not there");
                 thread::yield_now();
             }
         }

@@ -137,14 +137,21 @@ fn lines(text: &str) -> Vec<Value> {
 
 #[test]
 fn the_events_of_a_whole_run_make_the_report_that_it_wrote() {
-    let place = Place::new(&[("a.toml", WORKLOAD)]);
-    for options in ["--seed 9", "--set handler.copy.share=1.0 --set load.deliveries=3"] {
+    for (options, unstarted) in [
+        ("--seed 9", false),
+        ("--set handler.copy.share=1.0 --set load.deliveries=3", false),
+        ("--set shutdown.at=20ms --set load.concurrency=1", true),
+    ] {
+        let place = Place::new(&[("a.toml", WORKLOAD)]);
         place.run(&format!("a.toml --events e.jsonl --report json=r.json -q {options}"));
-        // Another workload under the same name: the record needs none.
+        // The record needs no other file.
+        fs::remove_file(place.path().join("a.toml")).unwrap();
         let shown = place.run("show e.jsonl --report json=s.json -q");
         assert_eq!((shown.status.code(), text(&shown.stderr)), (Some(0), ""), "{options}");
         assert_eq!(place.read("s.json"), place.read("r.json"), "{options}");
-        assert_eq!(place.json("r.json").get("cut_short_us"), None);
+        let report = place.json("r.json");
+        assert_eq!(report.get("cut_short_us"), None);
+        assert_eq!(number(&report["totals"]["not_started"]) > 0, unstarted, "{options}");
     }
 }
 
