@@ -31,6 +31,8 @@ pub enum Overdue {
     UnreleasedScope,
     /// The word to the broker.
     Settlement,
+    /// Anything, in a record that was cut short before it was due.
+    CutShort,
 }
 
 /// One overdue obligation, and what is known of it.
@@ -67,6 +69,10 @@ pub fn advise(case: &Case<'_>) -> String {
         Overdue::UnreleasedScope => {
             "the execution was not released in time, so the disposal could not start: see to the \
              execution first"
+                .to_owned()
+        }
+        Overdue::CutShort => {
+            "the run was cut short before this was due: whether it would have ended in time is not known"
                 .to_owned()
         }
         Overdue::Settlement => {

@@ -487,6 +487,9 @@ pub enum RunEvent {
     LoadEnded,
     /// Observation ended; what is open now stays unproven.
     ObservationEnded,
+    /// The record ends here and the run did not: whatever came later is not known. Put there by
+    /// whoever reads such a record, never by a run.
+    CutShort,
 }
 
 /// One line of the run's own log.

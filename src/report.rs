@@ -13,6 +13,7 @@ use crate::obligation::{Evidence, Obligation, ObligationState};
 use crate::timeline::Reason;
 
 mod assemble;
+mod cut_short;
 pub mod read;
 mod records;
 #[cfg(test)]
@@ -44,6 +45,9 @@ pub struct Report {
     /// What the last line of the text report says.
     pub verdict: Verdict,
     pub elapsed_us: u64,
+    /// Where the record ends of a run that did not end by itself; only such a report has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_short_us: Option<u64>,
     pub totals: Totals,
     pub delivery_time_us: Percentiles,
     /// How deliveries came and what they waited.
@@ -74,6 +78,13 @@ pub struct Report {
 pub struct Program {
     pub name: String,
     pub version: String,
+}
+
+impl Program {
+    /// The program that this is.
+    pub fn this() -> Self {
+        Self { name: env!("CARGO_PKG_NAME").into(), version: env!("CARGO_PKG_VERSION").into() }
+    }
 }
 
 /// What was run.

@@ -39,11 +39,14 @@ pub(super) fn row(
         hard_cutoff_us: course.cutoffs.map(|cutoffs| cutoffs.hard.micros()),
         ended_us: match released {
             Some(released) => Some(released.at.micros()),
-            None => is_admitted.then_some(course.end.micros()),
+            None => is_admitted
+                .then_some(course.end)
+                .filter(|end| course.cut_short_at.is_none_or(|cut| *end <= cut))
+                .map(Moment::micros),
         },
         result,
         code,
-        termination: termination(owed),
+        termination: if course.is_left_open() { Termination::Unproven } else { termination(owed) },
         returned_in: released.filter(|it| it.what == Release::Returned).map(|_| {
             if course.signal.is_some() { ReturnedIn::Cooperative } else { ReturnedIn::Normal }
         }),
@@ -95,6 +98,9 @@ fn cleanup(course: &Course<'_>) -> Cleanup {
         Cleanup::NoneDue
     } else if course.is_clean() {
         Cleanup::Complete
+    } else if course.is_left_unfrozen() && !course.has_unclean() {
+        // What would have been due is not known.
+        Cleanup::NoneDue
     } else {
         Cleanup::Failed
     }
@@ -186,7 +192,7 @@ fn settled(shape: &Shape<'_>, course: &Course<'_>, observed_until: Moment) -> Se
         let at_us = course.revoked.map(Moment::micros);
         let state = match course.revoked {
             Some(_) => SettledState::Revoked,
-            None if !course.is_released() => SettledState::Revoked,
+            None if !course.is_released() && !course.is_left_open() => SettledState::Revoked,
             // The log ends before anything was decided: nothing is known to have been sent.
             None => SettledState::Unresolved,
         };
@@ -332,6 +338,9 @@ fn obligation(shape: &Shape<'_>, course: &Course<'_>, owed: &Owed) -> Obligation
 }
 
 fn overdue(course: &Course<'_>, owed: &Owed) -> Overdue {
+    if course.cut_short_at.is_some_and(|cut| owed.receipt.is_none() && cut <= owed.due) {
+        return Overdue::CutShort;
+    }
     match (owed.kind, owed.step) {
         (Obligation::Execution, _) if course.destructor_panicked.is_some() => {
             Overdue::PanickedDestructor

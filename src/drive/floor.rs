@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::drive::cell::Cell;
 use crate::drive::control::{Alarm, Bell, Control};
+use crate::drive::feed::{self, Feed};
 use crate::drive::task::{self, Started};
 use crate::drive::watch::Watch;
 use crate::engine::{Admission, Delivery, Ticket, Waiting, record};
@@ -37,6 +38,8 @@ pub(crate) struct Shared {
     pub broker: Broker,
     pub runtime: tokio::runtime::Handle,
     pub progress: Arc<Progress>,
+    /// Who reads every entry as it comes.
+    pub feed: Option<Feed>,
     /// How often each step was executed for each message, for those that count (`fail.first`).
     pub executions: Mutex<HashMap<(u32, StepId), u32>>,
     /// Where the peers of the file are, in its order.
@@ -115,6 +118,7 @@ impl Shared {
         runtime: tokio::runtime::Handle,
         progress: Arc<Progress>,
         peers: Vec<Door>,
+        feed: Option<Feed>,
     ) -> Arc<Self> {
         let load = &workload.load;
         progress.total.store(u64::from(load.deliveries), Ordering::Relaxed);
@@ -145,6 +149,7 @@ impl Shared {
             control,
             runtime,
             progress,
+            feed,
         })
     }
 
@@ -328,7 +333,10 @@ impl Shared {
             return None;
         }
         floor.root = Some(root);
-        floor.log.run.push(RunEntry { at: now, event: RunEvent::ShutdownBegan { by, root } });
+        self.log_run(
+            &mut floor.log,
+            RunEntry { at: now, event: RunEvent::ShutdownBegan { by, root } },
+        );
         let policy = &self.workload.shutdown;
         match policy.admission {
             ClosedOrKept::Close => self.close_admission(floor, now),
@@ -369,7 +377,7 @@ impl Shared {
             return;
         }
         let now = self.control.now();
-        floor.log.run.push(RunEntry { at: now, event: RunEvent::Forced });
+        self.log_run(&mut floor.log, RunEntry { at: now, event: RunEvent::Forced });
         self.close_admission(&mut floor, now);
         let cells: Vec<_> = floor.live().cloned().collect();
         drop(floor);
@@ -388,7 +396,7 @@ impl Shared {
             let mut until = bound;
             if floor.admission.is_over() {
                 if !std::mem::replace(&mut load_ended, true) {
-                    floor.log.run.push(RunEntry { at: now, event: RunEvent::LoadEnded });
+                    self.log_run(&mut floor.log, RunEntry { at: now, event: RunEvent::LoadEnded });
                 }
                 let last_due = floor.live().map(|cell| cell.last_due()).max();
                 let observed = |last_due| last_due + self.plan.observe;
@@ -444,14 +452,24 @@ impl Shared {
         // The cells that are still open hold on to this floor; they are let go of here.
         drop((slots, lingering));
         log.deliveries.sort_by_key(|log| log.id);
-        log.run.push(RunEntry { at: now, event: RunEvent::ObservationEnded });
+        self.log_run(&mut log, RunEntry { at: now, event: RunEvent::ObservationEnded });
         log
+    }
+
+    fn log_run(&self, log: &mut EventLog, entry: RunEntry) {
+        if let Some(feed) = &self.feed {
+            feed::tell_run(feed, log.run.len(), entry);
+        }
+        log.run.push(entry);
     }
 
     fn released(&self, ticket: Ticket, now: Moment) -> DeliveryLog {
         let mut machine = Delivery::new(Arc::clone(&self.plan), ticket.attempt);
         let mut entries = Vec::new();
         record(&mut machine, now, Observation::Released, &mut entries);
+        if let Some(feed) = &self.feed {
+            feed::tell(feed, ticket, 0, &entries);
+        }
         DeliveryLog {
             id: ticket.id,
             message: ticket.message,
@@ -489,6 +507,7 @@ mod tests {
             runtime.handle().clone(),
             Arc::default(),
             Vec::new(),
+            None,
         );
         let Started { cell, .. } = shared.admit_one(&mut shared.lock()).expect("it waits");
         (runtime, shared, cell)

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::drive::control::{Alarm, Control};
+use crate::drive::feed::{Began, Feed, Happening};
 use crate::drive::floor::Shared;
 use crate::drive::rank;
 use crate::drive::signals::Signals;
@@ -44,6 +45,8 @@ pub struct Options {
     pub max_time: Option<Duration>,
     /// The signals that begin and force a shutdown.
     pub signals: Option<Signals>,
+    /// Who is told of every entry as it comes.
+    pub feed: Option<Feed>,
 }
 
 /// What a run left.
@@ -101,6 +104,7 @@ pub fn run(
         .on_thread_start(move || niced.store(rank::favour(), Ordering::Relaxed))
         .enable_time()
         .build()?;
+    let foreseen_nice = options.feed.as_ref().map(|_| foreseen_nice()).transpose()?;
     let origin = Instant::now();
     let started = SystemTime::now();
     let control = Control::new(origin);
@@ -111,15 +115,20 @@ pub fn run(
         runtime.handle().clone(),
         Arc::clone(progress),
         peers.doors(),
+        options.feed.clone(),
     );
     let (control_thread, class) = control.start()?;
     let watch_thread = shared.watch.start()?;
+    if let Some((feed, workload_nice)) = options.feed.as_ref().zip(foreseen_nice) {
+        // A reader that is gone is no reason not to run.
+        let _ = feed.send(Happening::Began(Began { started, control: class, workload_nice }));
+    }
     listen(&shared, options.signals.as_ref());
     let bound = bound(&shared, options.max_time);
     schedule(&shared);
     shared.admit();
     let log = shared.wait(bound);
-    let elapsed = origin.elapsed();
+    let elapsed = log.run.last().map_or(origin.elapsed(), |end| end.at.since(Moment::START));
     if let Some(signals) = &options.signals {
         signals.listen(None);
     }
@@ -166,6 +175,13 @@ fn make_room_for_sockets(workload: &Workload) {
         // Refused, it stays as it is.
         let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limits });
     }
+}
+
+/// The niceness that the workload's threads will have, asked of one that does no work: theirs is not
+/// known before each has begun.
+fn foreseen_nice() -> std::io::Result<i32> {
+    let asked = std::thread::Builder::new().spawn(rank::favour)?;
+    Ok(asked.join().expect("it asks the system and nothing else"))
 }
 
 fn progress_is_clean(progress: &Progress) -> bool {

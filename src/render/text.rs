@@ -196,6 +196,15 @@ impl Page<'_> {
             span(report.elapsed_us),
         );
         self.line(&line);
+        if let Some(at) = report.cut_short_us {
+            let text = format!(
+                "the run was cut short: its record ends {} after its start. What was open then is \
+                 unproven, what came later is not known, and no expectation was judged.",
+                span(at)
+            );
+            self.out.push('\n');
+            self.paragraph(0, "", &text);
+        }
     }
 
     fn gaps(&mut self) {

@@ -47,10 +47,7 @@ impl Report {
         let gaps = gaps(workload, &deliveries);
         let mut report = Self {
             format: FORMAT.into(),
-            program: Program {
-                name: env!("CARGO_PKG_NAME").into(),
-                version: env!("CARGO_PKG_VERSION").into(),
-            },
+            program: Program::this(),
             workload: WorkloadName {
                 name: workload.name.clone(),
                 file: workload.file.display().to_string(),
@@ -67,6 +64,7 @@ impl Report {
             exit_status: 0,
             verdict: Verdict::default(),
             elapsed_us: facts.elapsed_us,
+            cut_short_us: None,
             totals: totals(&deliveries),
             delivery_time_us: delivery_time(&deliveries),
             load: load(workload, &deliveries),

@@ -63,7 +63,7 @@ pub(super) fn of(report: &Report, judgement: &Judgement) -> Verdict {
     Verdict { word, why: reasons.join("; ") }
 }
 
-fn succeeded(report: &Report) -> String {
+pub(super) fn succeeded(report: &Report) -> String {
     format!("{} of {} succeeded", report.totals.success, report.totals.deliveries)
 }
 

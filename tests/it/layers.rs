@@ -13,6 +13,7 @@ const PURE: &[&str] = &[
     "timeline",
     "obligation",
     "event",
+    "events",
     "duration",
     "workload",
     "plan",

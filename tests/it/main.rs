@@ -7,6 +7,7 @@ mod check;
 mod cli;
 mod cli_snapshots;
 mod engine;
+mod events;
 mod examples;
 mod fault_injection;
 mod invariants;
