@@ -21,6 +21,8 @@ pub enum Overdue {
     Task,
     /// A thread.
     Thread,
+    /// A connection.
+    Connection,
     /// A termination callback that was due.
     Callback(TerminateState),
     /// The disposal, after the execution was released.
@@ -29,6 +31,8 @@ pub enum Overdue {
     UnreleasedScope,
     /// The word to the broker.
     Settlement,
+    /// Anything, in a record that was cut short before it was due.
+    CutShort,
 }
 
 /// One overdue obligation, and what is known of it.
@@ -59,11 +63,16 @@ pub fn advise(case: &Case<'_>) -> String {
         }
         Overdue::Task => task(case),
         Overdue::Thread => thread(case),
+        Overdue::Connection => connection(case),
         Overdue::Callback(state) => callback(case, state),
         Overdue::Scope(state) => scope(case, state),
         Overdue::UnreleasedScope => {
             "the execution was not released in time, so the disposal could not start: see to the \
              execution first"
+                .to_owned()
+        }
+        Overdue::CutShort => {
+            "the run was cut short before this was due: whether it would have ended in time is not known"
                 .to_owned()
         }
         Overdue::Settlement => {
@@ -236,6 +245,20 @@ fn thread(case: &Case<'_>) -> String {
             "waits for a lock and never looks at the signal".to_owned(),
             "wait for it with a time-out, or give it `looks_every`".to_owned(),
         ),
+        Some(Work::Blocking { op: BlockingOp::Dns, looks_every: None, .. }) => (
+            "looks a name up, which nothing cuts short".to_owned(),
+            "look it up beforehand, or use a resolver that is async or has a short time-out"
+                .to_owned(),
+        ),
+        Some(Work::Tcp(_) | Work::Http(_)) => (
+            "looks a name up before it connects, which nothing cuts short".to_owned(),
+            "use an address, or a resolver that is async or has a short time-out".to_owned(),
+        ),
+        Some(Work::Read { .. } | Work::Write(_)) => (
+            "was inside a call to the file system, which nothing cuts short".to_owned(),
+            "use files that answer in time, or put the work into a process that can be killed"
+                .to_owned(),
+        ),
         Some(Work::Blocking { looks_every: None, .. }) => (
             "never looks at the signal".to_owned(),
             "give it `looks_every`, split the work, or put it into a process that can be killed"
@@ -255,6 +278,20 @@ fn thread(case: &Case<'_>) -> String {
         ),
     };
     format!("{name} {habit}, and {fact}: {remedy}")
+}
+
+/// It goes with the frame of its step: one that is open has a frame that is still there.
+fn connection(case: &Case<'_>) -> String {
+    let name = name(case);
+    let fate = match case.state {
+        ObligationState::Late => "was closed only after the deadline",
+        _ => "was not seen to close",
+    };
+    let remedy = match case.step.is_some_and(|step| step.detach) {
+        true => "await the step, or give it a `timeout`",
+        false => "see to what held its frame, and give it a `timeout`",
+    };
+    format!("the connection of {name} {fate}, for its step still had it: {remedy}")
 }
 
 fn callback(case: &Case<'_>, state: TerminateState) -> String {

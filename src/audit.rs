@@ -8,6 +8,7 @@
 
 mod course;
 mod disagree;
+mod io;
 mod owed;
 mod row;
 mod rules;
@@ -46,6 +47,7 @@ pub struct Audit {
 pub fn judge(workload: &Workload, plan: &Plan, log: &EventLog) -> Audit {
     let shape = Shape::new(workload, plan);
     let observed_until = observed_until(log);
+    let is_cut_short = log.run.iter().any(|entry| entry.event == RunEvent::CutShort);
     let mut deliveries = Vec::with_capacity(log.deliveries.len());
     let mut disagreements = Vec::new();
     let mut lateness = Vec::new();
@@ -55,7 +57,12 @@ pub fn judge(workload: &Workload, plan: &Plan, log: &EventLog) -> Audit {
     disagree::run(log, &mut disagreements);
     for log in &log.deliveries {
         let mut referee = Referee::new(workload, plan, log.id, &mut disagreements);
-        let course = walk(&shape, log, observed_until, &mut referee, &mut lateness);
+        let mut course = walk(&shape, log, observed_until, &mut referee, &mut lateness);
+        if is_cut_short {
+            course.cut_short_at = Some(observed_until);
+        } else {
+            close(&course, observed_until, &mut referee);
+        }
         let owed = owed::all(&shape, &course);
         let mut delivery = row::row(&shape, &course, &owed, observed_until);
         if let Some(cutoffs) = course.cutoffs {
@@ -80,7 +87,8 @@ struct Attempt {
 }
 
 fn observed_until(log: &EventLog) -> Moment {
-    let ended = log.run.iter().find(|entry| entry.event == RunEvent::ObservationEnded);
+    let is_end = |event: RunEvent| matches!(event, RunEvent::ObservationEnded | RunEvent::CutShort);
+    let ended = log.run.iter().find(|entry| is_end(entry.event));
     ended.map_or(Moment::NEVER, |entry| entry.at)
 }
 
@@ -100,10 +108,13 @@ fn walk<'a>(
         }
         course.take(entry);
     }
-    let last = log.entries.last().map_or(log.arrived, |entry| entry.at);
-    let is_ended = observed_until != Moment::NEVER;
-    referee.close(&course, if is_ended { observed_until } else { last });
     course
+}
+
+fn close(course: &Course<'_>, observed_until: Moment, referee: &mut Referee<'_>) {
+    let last = course.log.entries.last().map_or(course.log.arrived, |entry| entry.at);
+    let is_ended = observed_until != Moment::NEVER;
+    referee.close(course, if is_ended { observed_until } else { last });
 }
 
 /// The earlier attempts that still had open obligations at `admitted` (P17).

@@ -11,6 +11,7 @@ use self::output::Outlets;
 
 mod args;
 mod check;
+mod events;
 pub mod exit;
 pub mod output;
 mod progress;

@@ -7,6 +7,7 @@ pub mod real;
 
 mod cell;
 mod control;
+pub mod feed;
 mod floor;
 mod process;
 mod rank;

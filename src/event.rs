@@ -24,7 +24,7 @@ pub struct DeliveryId(pub u32);
 #[serde(transparent)]
 pub struct StepId(pub u32);
 
-/// Numbers what a delivery has opened beside its own frames (tasks and threads), from 0.
+/// Numbers what a delivery has opened beside its own frames (tasks, threads, connections), from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Opening(pub u32);
@@ -89,6 +89,40 @@ pub enum StepOutcome {
     Skipped,
 }
 
+/// How far work had come that changes something outside of this process. Never says that anything
+/// was undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Nothing was sent or written.
+    None,
+    /// A part was sent or written.
+    Partial,
+    /// All was sent or written, and the work itself found nothing wanting.
+    Complete,
+    /// All may have been sent or written; what came of it nobody said.
+    Unknown,
+}
+
+/// Who closed a connection first, as far as its step saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Closer {
+    /// The other side: its end of the stream, or a reset.
+    Peer,
+    /// The step.
+    Us,
+}
+
+/// What one execution of a step left outside of its frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Traces {
+    /// `None`: it changes nothing outside.
+    pub effect: Option<Effect>,
+    /// `None`: there was no connection.
+    pub closed_by: Option<Closer>,
+}
+
 /// The end of one execution of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepEnd {
@@ -104,6 +138,9 @@ pub struct StepEnd {
     pub left: Option<u64>,
     /// How far it ran past its own timeout before that was noticed (P2).
     pub over: Option<Duration>,
+    /// What it left outside of its frame: of steps of kind `io` that reach further than a timer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traces: Option<Traces>,
 }
 
 /// A thread of this process. Ids are reused, so the kernel's start time belongs to the name.
@@ -235,12 +272,12 @@ pub enum Observation {
         /// Which callback or disposer.
         step: StepId,
     },
-    /// A task or thread began, or was handed over with nobody to await it; written before anything
-    /// that it does.
+    /// A task or thread began, or was handed over with nobody to await it, or a connection is about
+    /// to be made; written before anything that it does.
     Opened {
         /// Its number.
         opening: Opening,
-        /// [`Obligation::Task`] or [`Obligation::Thread`].
+        /// [`Obligation::Task`], [`Obligation::Thread`] or [`Obligation::Connection`].
         kind: Obligation,
         /// The step whose work it is.
         step: StepId,
@@ -254,7 +291,7 @@ pub enum Observation {
         /// The thread.
         thread: Box<ThreadName>,
     },
-    /// A task or thread ended.
+    /// A task, thread or connection ended.
     Closed {
         /// Its number.
         opening: Opening,
@@ -450,6 +487,9 @@ pub enum RunEvent {
     LoadEnded,
     /// Observation ended; what is open now stays unproven.
     ObservationEnded,
+    /// The record ends here and the run did not: whatever came later is not known. Put there by
+    /// whoever reads such a record, never by a run.
+    CutShort,
 }
 
 /// One line of the run's own log.

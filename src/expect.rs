@@ -228,6 +228,8 @@ fn find(what: &str, report: &Report) -> Found {
         "unproven" => Found::Count(totals.unproven),
         "nothing_started" => Found::Count(totals.nothing_started),
         "degraded" => Found::Count(totals.degraded),
+        "partial_effects" => Found::Count(totals.partial_effects),
+        "unknown_effects" => Found::Count(totals.unknown_effects),
         "cleanup_failed" => Found::Count(totals.cleanup_failed),
         "elapsed" => span(Some(report.elapsed_us)),
         "p50" => span(time.p50),

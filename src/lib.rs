@@ -22,6 +22,7 @@
 //! - [`audit`]: the plan and the log to verdicts, by its own reading of the rules.
 //! - [`advice`]: one true sentence for each gap.
 //! - [`report`]: the one value that is shown and stored; [`expect`] holds it against `[expect]`.
+//! - [`events`]: the record as lines, written as things happen, and read back.
 //! - [`replay`]: a recorded log against a fresh engine.
 //! - [`render`]: a report or a plan as text or JSON.
 //! - [`progress`]: counters that a driver moves.
@@ -54,6 +55,7 @@ pub mod drive;
 pub mod duration;
 pub mod engine;
 pub mod event;
+pub mod events;
 pub mod expect;
 pub mod foresight;
 pub mod obligation;

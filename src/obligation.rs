@@ -15,6 +15,8 @@ pub enum Obligation {
     Task,
     /// A thread that does blocking work for a step.
     Thread,
+    /// A connection that a step opens: its descriptor.
+    Connection,
     /// A termination callback that became due.
     Callback,
     /// The disposal of the delivery's resources.
@@ -35,6 +37,8 @@ pub enum Evidence {
     TaskJoined,
     /// The closure ended and all that it owned was dropped; the thread itself may live on in its pool.
     ThreadFinished,
+    /// Its descriptor is gone, or both sides have closed it.
+    ConnectionClosed,
     /// A callback or disposer returned, with success or failure.
     Returned,
     /// A callback or disposer panicked, and its frame is gone.
@@ -66,6 +70,7 @@ impl Obligation {
             }
             Self::Task => matches!(evidence, Evidence::TaskJoined),
             Self::Thread => matches!(evidence, Evidence::ThreadFinished),
+            Self::Connection => matches!(evidence, Evidence::ConnectionClosed),
             Self::Callback => {
                 matches!(evidence, Evidence::Returned | Evidence::Panicked | Evidence::Dropped)
             }

@@ -21,14 +21,14 @@ mod tests {
     use super::snapshot::check;
     use super::text::{Amount, Color, Options, last_line, printable, render};
     use super::timeline::draw;
-    use crate::event::{Settlement, StepId};
+    use crate::event::{Effect, Settlement, StepId};
     use crate::obligation::{Evidence, Obligation, ObligationState};
     use crate::report::sample::{delivery, expecting, facts, report, row, workload};
     use crate::report::tracks::{End, Tracks};
     use crate::report::{
         Cleanup, Delivery, DeliveryResult, ExecutionState, LateReturn, Listed, ObligationRow,
-        Outcome, Report, ReturnedIn, Scope, ScopeState, Settled, SettledState, SignalSeen, Step,
-        TerminateState, Who,
+        Outcome, PeerRow, Report, ReturnedIn, Scope, ScopeState, Settled, SettledState, SignalSeen,
+        Step, TerminateState, Who,
     };
     use crate::timeline::Reason;
     use crate::workload::Step as WorkloadStep;
@@ -85,6 +85,19 @@ mod tests {
         let report = report(&workload(), vec![delivery(1, DeliveryResult::Success)]);
         check("success.txt", &render(&report, PLAIN));
         check("success.json", &super::json::render(&report));
+    }
+
+    #[test]
+    fn effects_that_are_not_complete_and_peers_are_told() {
+        let mut cut = delivery(1, DeliveryResult::Interrupted);
+        cut.steps[0].effect = Some(Effect::Partial);
+        let mut report = report(&workload(), vec![cut, delivery(2, DeliveryResult::Success)]);
+        assert_eq!(report.totals.partial_effects, 1);
+        let (name, connections, open) = (String::from("bank"), 2, 1);
+        report.peers = vec![PeerRow { name, connections, open, ..PeerRow::default() }];
+        let text = render(&report, PLAIN);
+        assert!(text.contains("Effects        compress partial 1\n"), "{text}");
+        assert!(text.contains("bank: 2 connections, 0 answered, 1 still open\n"), "{text}");
     }
 
     #[test]

@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Initiator, Settlement};
+use crate::event::{Closer, Effect, Initiator, Settlement};
 use crate::obligation::{Evidence, Obligation, ObligationState};
 use crate::timeline::Reason;
 
 mod assemble;
+mod cut_short;
 pub mod read;
 mod records;
 #[cfg(test)]
@@ -44,6 +45,9 @@ pub struct Report {
     /// What the last line of the text report says.
     pub verdict: Verdict,
     pub elapsed_us: u64,
+    /// Where the record ends of a run that did not end by itself; only such a report has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_short_us: Option<u64>,
     pub totals: Totals,
     pub delivery_time_us: Percentiles,
     /// How deliveries came and what they waited.
@@ -58,6 +62,9 @@ pub struct Report {
     pub steps: Vec<StepTotals>,
     /// What failed in deliveries with `cleanup = "failed"`.
     pub cleanup_failures: Vec<CleanupFailure>,
+    /// What the peers of the file saw, in its order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<PeerRow>,
     pub services: Vec<serde_json::Value>,
     pub shutdown: Option<Shutdown>,
     /// Every late or unproven obligation once more, flat.
@@ -71,6 +78,13 @@ pub struct Report {
 pub struct Program {
     pub name: String,
     pub version: String,
+}
+
+impl Program {
+    /// The program that this is.
+    pub fn this() -> Self {
+        Self { name: env!("CARGO_PKG_NAME").into(), version: env!("CARGO_PKG_VERSION").into() }
+    }
 }
 
 /// What was run.
@@ -184,6 +198,12 @@ pub struct Totals {
     pub degraded: u64,
     /// Deliveries with `cleanup = "failed"`.
     pub cleanup_failed: u64,
+    /// Deliveries with a step that sent or wrote a part and no more.
+    #[serde(default)]
+    pub partial_effects: u64,
+    /// Deliveries with a step of which nobody said what came of what it sent or wrote.
+    #[serde(default)]
+    pub unknown_effects: u64,
 }
 
 /// One way in which cleanup failed, and in how many deliveries.
@@ -220,6 +240,9 @@ pub struct StepTotals {
     pub progress: BTreeMap<Progress, u64>,
     /// Codes of its failures and drops, with their counts.
     pub codes: BTreeMap<String, u64>,
+    /// How far its executions had come that change something outside, with their counts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub effects: BTreeMap<Effect, u64>,
 }
 
 /// Which deliveries the report lists.
@@ -452,6 +475,12 @@ pub struct Step {
     /// How far it overran its own timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_us: Option<u64>,
+    /// How far it had come that changes something outside; of `io` steps that send or write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
+    /// Who closed its connection first; of `io` steps that were connected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_by: Option<Closer>,
 }
 
 /// What a step needed in order to get on.
@@ -550,6 +579,28 @@ pub struct Shutdown {
     pub last_success_us: Option<u64>,
     /// Deliveries that were released unstarted.
     pub released: u64,
+}
+
+/// What one peer of `[peers]` did and saw, until the run was over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerRow {
+    pub name: String,
+    /// Connections that it accepted; one that refuses sees none.
+    pub connections: u64,
+    /// Requests that came whole.
+    pub requests: u64,
+    /// Answers that it sent whole.
+    pub answered: u64,
+    /// Connections that it reset, as told.
+    pub reset: u64,
+    /// Connections that it closed before its answer was whole, as told.
+    pub closed: u64,
+    /// Connections that the other side left before the answer was whole.
+    pub abandoned: u64,
+    /// Bytes of body that it sent.
+    pub body_bytes: u64,
+    /// Connections that were still open when the run was over.
+    pub open: u64,
 }
 
 /// One row of `[expect]`, judged.

@@ -12,6 +12,8 @@ mod cooperative;
 mod cpu;
 mod destructor;
 mod frame;
+pub(crate) mod io;
+mod limit;
 mod polls;
 
 use std::future::Future;
@@ -92,6 +94,10 @@ impl Scene {
         } else {
             self.cell.begin(step, self.in_cleanup())
         }
+    }
+
+    fn now(&self) -> Moment {
+        self.cell.shared().control.now()
     }
 
     fn is_signalled(&self) -> bool {
@@ -196,6 +202,7 @@ fn skip(scene: &Scene, step: StepId) {
         polls: 0,
         left: None,
         over: None,
+        traces: None,
     };
     scene.cell.observe(Observation::StepEnded(Arc::new(end)));
 }
@@ -206,7 +213,7 @@ fn start_detached(scene: &Scene, id: StepId, step: &Step) -> bool {
     let scene = scene.clone().detached();
     if blocking::is_threaded(&step.work) {
         // Nobody awaits it, so there is no task: the thread alone is the obligation.
-        blocking::Job::start(&scene, id, blocking::Awaited::ByNobody);
+        blocking::start(&scene, id, blocking::Awaited::ByNobody);
         return true;
     }
     let cell = Arc::clone(&scene.cell);
@@ -245,6 +252,9 @@ fn work(scene: &Scene, id: StepId) -> Running<Verdict> {
             Work::Parallel { steps, wait } => compose::parallel(&scene, steps, *wait).await,
             Work::Choice { steps, weights } => compose::choice(&scene, step, steps, weights).await,
             Work::Blocking { .. } => unreachable!("blocking work runs on a thread"),
+            Work::Tcp(_) | Work::Http(_) | Work::Read { .. } | Work::Write(_) => {
+                unreachable!("io has a trace")
+            }
         };
         conclude::conclude(&scene, id, step, verdict)
     })

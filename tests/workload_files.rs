@@ -11,9 +11,9 @@ use deadline_run::timeline::Budget;
 use deadline_run::workload::fault::Faults;
 use deadline_run::workload::keys::{self, Key, Kinds, Measure, Section, Shape, Since};
 use deadline_run::workload::{
-    BlockingOp, Bound, Comparison, CpuAmount, CpuPlace, Destructor, DestructorWork, ExpectGap,
-    Fail, Load, Middleware, OnSignal, Pool, Profile, Runtime, SettlementPolicy, ShutdownPlan, Span,
-    Stage, Step, Wait, Work, Workload, file,
+    Address, BlockingOp, Bound, Comparison, CpuAmount, CpuPlace, Destructor, DestructorWork, Drip,
+    ExpectGap, Fail, Load, Middleware, OnSignal, Pool, Profile, ReadUntil, Runtime,
+    SettlementPolicy, ShutdownPlan, Span, Stage, Step, Wait, Work, Workload, file,
 };
 use proptest::prelude::*;
 
@@ -393,19 +393,9 @@ fn what_belongs_to_a_later_version_is_refused_and_checked_all_the_same() {
             ],
         ),
         (
-            "[[handler]]\nkind = 'io'\nop = 'http'\nurl = 'peer:silent'\n[peers.silnt]".into(),
-            3,
-            &[
-                "op `http` is not supported",
-                "url names \"silent\", but there is no [peers.silent]",
-                "`silnt`",
-                "`peers` is not supported",
-            ],
-        ),
-        (
-            "[[handler]]\nkind = 'blocking'\nop = 'dns'\nfor = '1s'".into(),
+            "[[handler]]\nkind = 'io'\nop = 'http'\nurl = 'http://a'\nkeep_alive = true".into(),
             1,
-            &["op `dns` is not supported"],
+            &["`keep_alive` is not supported"],
         ),
         (format!("repeat = 3{HANDLER}"), 1, &["w.toml:1:10: `repeat` above 1 is not supported"]),
         (
@@ -435,6 +425,104 @@ fn what_belongs_to_a_later_version_is_refused_and_checked_all_the_same() {
     for (text, count, fragments) in cases {
         check_refused(&text, &[], count, fragments);
     }
+}
+
+/// Faults of one `io` step, and of peers behind it.
+#[test]
+fn a_step_that_cannot_reach_anything_is_refused_with_what_would_be_right() {
+    let cases: &[(&str, usize, &[&str])] = &[
+        (
+            "op = 'http'\nurl = 'peer:silent'\n[peers.silnt]",
+            1,
+            &["url names \"silent\", but there is no [peers.silent]", "did you mean `silnt`?"],
+        ),
+        ("op = 'http'", 1, &["w.toml:1:1: an io step with op = \"http\" needs `url`"]),
+        ("op = 'tcp'", 1, &["an io step with op = \"tcp\" needs `url`"]),
+        ("op = 'write'", 1, &["an io step with op = \"write\" needs `path`"]),
+        ("op = 'read'\npath = ''", 1, &["path is empty; write the name of a file"]),
+        (
+            "op = 'http'\nurl = 'https://a/b'",
+            1,
+            &[
+                "w.toml:4:7: url is \"https://a/b\": its scheme is another",
+                "use http://HOST:PORT/PATH, or peer:NAME",
+                "there is no TLS in this program",
+            ],
+        ),
+        ("op = 'http'\nurl = 'http://a:99999'", 1, &["a port is a number from 1 to 65535"]),
+        ("op = 'tcp'\nurl = 'tcp://a'", 1, &["its port is missing", "use tcp://HOST:PORT"]),
+        ("op = 'tcp'\nurl = 'tcp://a:1/x'", 1, &["a tcp connection has no path"]),
+        (
+            "op = 'http'\nurl = 'http://a'\nmethod = 'GET /'",
+            1,
+            &["method is \"GET /\"; write one like \"GET\" or \"POST\""],
+        ),
+        (
+            "op = 'write'\npath = 'x'\nsize = '1 furlong'",
+            1,
+            &["size is \"1 furlong\"; write a whole number and a unit, \"4KiB\" or \"1MB\""],
+        ),
+        (
+            "op = 'write'\npath = 'x'\nsize = 100",
+            1,
+            &["size is the number 100; write it as text with a unit, \"100B\""],
+        ),
+        (
+            "op = 'read'\npath = 'x'\nread_timeout = '1s'",
+            1,
+            &["`read_timeout` has no use with op = \"read\"; it belongs to tcp and http"],
+        ),
+        (
+            "op = 'http'\nurl = 'peer:p'\n[peers.p]\nreset_after = 1\nclose_after = 2",
+            1,
+            &["w.toml:7:1: `reset_after` and `close_after` exclude each other"],
+        ),
+        (
+            "op = 'http'\nurl = 'peer:p'\n[peers.p]\nbody = 1\nrefuse = true",
+            1,
+            &["`body` has no use with refuse = true"],
+        ),
+        (
+            "op = 'http'\nurl = 'peer:p'\n[peers.p]\nbody = 1\nstatus = 204",
+            1,
+            &["an answer of status 204 or 304 has no body"],
+        ),
+        (
+            "op = 'http'\nurl = 'peer:p'\n[peers.p]\nstatus = 100",
+            1,
+            &["peers.p.status is 100; use 200 to 599"],
+        ),
+        (
+            "op = 'http'\nurl = 'peer:p'\n[peers.p]\ndrip = { bytes = 1 }",
+            1,
+            &["drip needs `every`"],
+        ),
+    ];
+    for (text, count, fragments) in cases {
+        check_refused(&format!("[[handler]]\nkind = 'io'\n{text}"), &[], *count, fragments);
+    }
+}
+
+#[test]
+fn io_steps_and_peers_are_read_as_written() {
+    let text = "[[handler]]\nkind = 'io'\nop = 'http'\nurl = 'http://[::1]:8080/x?y'\n\
+                body = 'hi'\nread_timeout = '1s'\n\
+                [[handler]]\nkind = 'io'\nop = 'write'\npath = 'a/b'\nsize = '2KiB'\nkeep = true\n\
+                [[handler]]\nkind = 'io'\nop = 'tcp'\nurl = 'peer:slow'\nread = 'end'\n\
+                [peers.slow]\nbody = 7\ndrip = { bytes = 2, every = '1ms' }\n";
+    let workload = check_accepted(text, &[]);
+    let Work::Http(http) = &workload.steps[0].work else { panic!("it is http") };
+    assert_eq!((http.method.as_str(), http.target.as_str()), ("POST", "/x?y"));
+    assert_eq!(http.connection.to, Address::Host { host: "::1".into(), port: 8080 });
+    assert_eq!(http.connection.read_timeout, Some(millis(1_000)));
+    let Work::Write(write) = &workload.steps[1].work else { panic!("it writes") };
+    assert_eq!((write.size, write.sync, write.keep), (2_048, false, true));
+    assert_eq!(write.path, Path::new("a/b"), "the file has no folder to start at");
+    let Work::Tcp(tcp) = &workload.steps[2].work else { panic!("it is tcp") };
+    assert_eq!((tcp.read, &tcp.connection.to), (Some(ReadUntil::End), &Address::Peer(0)));
+    let peer = &workload.peers[0];
+    assert_eq!((peer.name.as_str(), peer.status, peer.body), ("slow", 200, 7));
+    assert_eq!(peer.drip, Some(Drip { bytes: 2, every: millis(1), stop_after: None }));
 }
 
 #[test]
@@ -625,6 +713,7 @@ fn samples_of(name: &str, shape: &Shape, depth: usize) -> Vec<Sample> {
     };
     match shape {
         Shape::Text | Shape::Name if name == "step" => plain("'handler-1'".into()),
+        Shape::Text if name == "url" => plain("'tcp://127.0.0.1:1'".into()),
         Shape::Text | Shape::Name => plain("'x'".into()),
         Shape::Flag => plain("true".into()),
         Shape::Whole { least, .. } => plain(least.to_string()),
@@ -632,6 +721,7 @@ fn samples_of(name: &str, shape: &Shape, depth: usize) -> Vec<Sample> {
         // Long enough for every total, short enough for every reserve.
         Shape::Time { .. } => plain(if name == "p99" { "'2s'".into() } else { "'1s'".into() }),
         Shape::Rate => plain("'1.5/s'".into()),
+        Shape::Size => plain("'4KiB'".into()),
         Shape::Word(words) => words
             .iter()
             .map(|word| Sample {
@@ -690,11 +780,14 @@ fn table_samples(keys: &[Key], head: String, is_later: bool, depth: usize) -> Ve
         if let Some((_, ops)) = keys::IO_KEYS.iter().find(|(name, _)| *name == key.name)
             && head.contains("'io'")
         {
-            let is_later = ops[0] != "sleep";
-            needed.push(Sample { text: format!("op = '{}'", ops[0]), is_later });
+            needed.push(Sample { text: format!("op = '{}'", ops[0]), is_later: false });
+            needed.extend(needed_by(ops[0], key.name));
         }
         for sample in samples_of_key(key, depth) {
-            let mut lines = vec![sample.text];
+            let op = sample.text.strip_prefix("op = ").filter(|_| head.contains("'io'"));
+            let op = op.map(|op| op.trim_matches('\''));
+            let mut lines = vec![sample.text.clone()];
+            lines.extend(op.and_then(|op| needed_by(op, "op")).map(|sample| sample.text));
             lines.extend(needed.iter().map(|sample| sample.text.clone()));
             tables.push(Sample {
                 text: format!("{{ {head}{} }}", lines.join(", ")),
@@ -717,7 +810,17 @@ fn belong_together(head: &str, other: &Key, key: &Key) -> bool {
             (key.name, other.name),
             ("min", "max") | ("max", "min") | ("p50", "p99") | ("p99", "p50")
         )
-        || is_io && key.name == "op" && other.name == "for"
+}
+
+/// What an operation of kind `io` needs beside that key.
+fn needed_by(op: &str, key: &str) -> Option<Sample> {
+    let (name, text) = match op {
+        "sleep" => ("for", "for = '1s'"),
+        "tcp" => ("url", "url = 'tcp://127.0.0.1:1'"),
+        "http" => ("url", "url = 'http://127.0.0.1:1'"),
+        _ => ("path", "path = 'x'"),
+    };
+    (name != key).then(|| Sample { text: text.into(), is_later: false })
 }
 
 /// Everything that this version has, once.
@@ -979,6 +1082,7 @@ fn workload_without_steps(profile: Profile, sha256: String) -> Workload {
         runtime: Runtime { workers: 3, blocking_threads: 8 },
         load: Load { deliveries: 100, concurrency: 8, pace: None, seed: 11 },
         shutdown: ShutdownPlan::default(),
+        peers: Vec::new(),
         settlement: Some(SettlementPolicy {
             timeout: millis(1_000),
             redeliveries: 2,
@@ -1020,6 +1124,7 @@ fn a_handler_alone_gets_the_defaults() {
             runtime: Runtime { workers: 2, blocking_threads: 64 },
             load: Load { deliveries: 1, concurrency: 1, pace: None, seed: 7 },
             shutdown: ShutdownPlan::default(),
+            peers: Vec::new(),
             settlement: Some(SettlementPolicy {
                 timeout: millis(5_000),
                 redeliveries: 0,

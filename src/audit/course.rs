@@ -90,7 +90,7 @@ pub(super) struct Recorded {
     pub place: usize,
 }
 
-/// A task or thread.
+/// A task, thread or connection.
 #[derive(Clone, Debug)]
 pub(super) struct Opened {
     pub kind: Obligation,
@@ -100,7 +100,7 @@ pub(super) struct Opened {
     pub closed: Option<Closed>,
 }
 
-/// The end of a task or thread, as first seen.
+/// The end of a task, thread or connection, as first seen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Closed {
     pub at: Moment,
@@ -156,6 +156,8 @@ pub(super) struct Course<'a> {
     pub slot_freed: Option<Moment>,
     pub redelivered: bool,
     pub sightings: Vec<(Moment, &'a Sighting)>,
+    /// Where the record ends of a run that did not: known when the log was walked to its end.
+    pub cut_short_at: Option<Moment>,
 }
 
 impl<'a> Course<'a> {
@@ -191,7 +193,13 @@ impl<'a> Course<'a> {
             slot_freed: None,
             redelivered: false,
             sightings: Vec::new(),
+            cut_short_at: None,
         }
+    }
+
+    /// Whether the frame of that step is the pipeline's.
+    pub(super) fn is_in_pipeline(&self, step: StepId) -> bool {
+        self.shape.in_pipeline().any(|id| id == step)
     }
 
     /// Takes the next entry in.
@@ -453,6 +461,17 @@ impl<'a> Course<'a> {
 
     pub(super) fn element(&self, step: StepId) -> Element {
         self.elements.get(index(step)).cloned().unwrap_or_default()
+    }
+
+    /// Whether the record was cut short while this delivery had its slot: what it was still to do is
+    /// not known, nor what it would have owed.
+    pub(super) fn is_left_open(&self) -> bool {
+        self.cut_short_at.is_some() && self.cutoffs.is_some() && self.slot_freed.is_none()
+    }
+
+    /// Whether the record was cut short before the outcome froze: nothing had run out of time yet.
+    pub(super) fn is_left_unfrozen(&self) -> bool {
+        self.is_left_open() && !self.is_frozen && self.cut_short_at <= Some(self.end)
     }
 
     /// Whether the pipeline's frame was gone before the outcome froze (X3).

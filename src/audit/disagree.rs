@@ -4,6 +4,7 @@
 //! course as it stood just before the entry; keeps nothing of its own but what it has said already.
 
 use super::course::{Course, Next, Release, Until};
+use super::io;
 use super::rules;
 use crate::event::{
     Decision, DeliveryId, Entry, Event, EventLog, Observation, RunEvent, Settlement, StepId,
@@ -70,6 +71,12 @@ impl<'a> Referee<'a> {
             Observation::RootPublished { root } => self.root(Some(**root)),
             Observation::Opened { opening, .. } if course.opened.contains_key(opening) => {
                 self.differ("section 4", "openings of one number", "one", "another");
+            }
+            Observation::StepEnded(end) => {
+                for found in io::ended(self.workload, course, at, end) {
+                    let io::Found { rule, what, worked_out, logged } = found;
+                    self.differ(rule, what, worked_out, logged);
+                }
             }
             Observation::Closed { opening, evidence, .. } => match course.opened.get(opening) {
                 None => {
@@ -558,7 +565,7 @@ pub(super) fn run(log: &EventLog, found: &mut Vec<String>) {
 }
 
 /// A moment to the nanosecond: two readings may differ by less than reports show.
-fn shown(moment: Moment) -> String {
+pub(super) fn shown(moment: Moment) -> String {
     format!("{}.{:03}us", moment.micros(), moment.nanos() % 1_000)
 }
 

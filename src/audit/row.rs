@@ -39,11 +39,14 @@ pub(super) fn row(
         hard_cutoff_us: course.cutoffs.map(|cutoffs| cutoffs.hard.micros()),
         ended_us: match released {
             Some(released) => Some(released.at.micros()),
-            None => is_admitted.then_some(course.end.micros()),
+            None => is_admitted
+                .then_some(course.end)
+                .filter(|end| course.cut_short_at.is_none_or(|cut| *end <= cut))
+                .map(Moment::micros),
         },
         result,
         code,
-        termination: termination(owed),
+        termination: if course.is_left_open() { Termination::Unproven } else { termination(owed) },
         returned_in: released.filter(|it| it.what == Release::Returned).map(|_| {
             if course.signal.is_some() { ReturnedIn::Cooperative } else { ReturnedIn::Normal }
         }),
@@ -95,6 +98,9 @@ fn cleanup(course: &Course<'_>) -> Cleanup {
         Cleanup::NoneDue
     } else if course.is_clean() {
         Cleanup::Complete
+    } else if course.is_left_unfrozen() && !course.has_unclean() {
+        // What would have been due is not known.
+        Cleanup::NoneDue
     } else {
         Cleanup::Failed
     }
@@ -186,7 +192,7 @@ fn settled(shape: &Shape<'_>, course: &Course<'_>, observed_until: Moment) -> Se
         let at_us = course.revoked.map(Moment::micros);
         let state = match course.revoked {
             Some(_) => SettledState::Revoked,
-            None if !course.is_released() => SettledState::Revoked,
+            None if !course.is_released() && !course.is_left_open() => SettledState::Revoked,
             // The log ends before anything was decided: nothing is known to have been sent.
             None => SettledState::Unresolved,
         };
@@ -226,6 +232,7 @@ fn step_row(shape: &Shape<'_>, course: &Course<'_>, id: StepId) -> Option<StepRo
         None if started.is_some() => StepWord::Running,
         None => StepWord::Skipped,
     };
+    let traces = ended.and_then(|(_, end)| end.traces).unwrap_or_default();
     let ended_record = ended.filter(|_| !was_skipped).map(|(recorded, _)| *recorded);
     let row = Step {
         name: step.name.clone(),
@@ -245,6 +252,8 @@ fn step_row(shape: &Shape<'_>, course: &Course<'_>, id: StepId) -> Option<StepRo
         over_us: ended
             .and_then(|(_, end)| end.over)
             .map(|over| u64::try_from(over.as_micros()).unwrap_or(u64::MAX)),
+        effect: traces.effect,
+        closed_by: traces.closed_by,
     };
     Some(StepRow { row, started, ended: ended_record })
 }
@@ -253,11 +262,13 @@ fn step_row(shape: &Shape<'_>, course: &Course<'_>, id: StepId) -> Option<StepRo
 fn progress(work: &Work, outcome: StepWord) -> Progress {
     match (work, outcome) {
         // Dropping the future that waits for a thread takes nothing from the thread.
-        (Work::Blocking { .. } | Work::Cpu { on: CpuPlace::Thread, .. }, outcome)
-            if outcome != StepWord::Skipped =>
-        {
-            Progress::ByItself
-        }
+        (
+            Work::Blocking { .. }
+            | Work::Cpu { on: CpuPlace::Thread, .. }
+            | Work::Read { .. }
+            | Work::Write(_),
+            outcome,
+        ) if outcome != StepWord::Skipped => Progress::ByItself,
         (_, StepWord::Dropped | StepWord::Skipped) => Progress::Never,
         (Work::Sequence { .. } | Work::Parallel { .. } | Work::Choice { .. }, _) => {
             Progress::WhenAnotherEnds
@@ -267,6 +278,10 @@ fn progress(work: &Work, outcome: StepWord) -> Progress {
             | Work::Cooperative { .. }
             | Work::Blocking { .. }
             | Work::Sleep { .. }
+            | Work::Tcp(_)
+            | Work::Http(_)
+            | Work::Read { .. }
+            | Work::Write(_)
             | Work::Polls { .. },
             _,
         ) => Progress::WhenPolled,
@@ -323,6 +338,9 @@ fn obligation(shape: &Shape<'_>, course: &Course<'_>, owed: &Owed) -> Obligation
 }
 
 fn overdue(course: &Course<'_>, owed: &Owed) -> Overdue {
+    if course.cut_short_at.is_some_and(|cut| owed.receipt.is_none() && cut <= owed.due) {
+        return Overdue::CutShort;
+    }
     match (owed.kind, owed.step) {
         (Obligation::Execution, _) if course.destructor_panicked.is_some() => {
             Overdue::PanickedDestructor
@@ -330,6 +348,7 @@ fn overdue(course: &Course<'_>, owed: &Owed) -> Overdue {
         (Obligation::Execution, _) => Overdue::Execution,
         (Obligation::Task, _) => Overdue::Task,
         (Obligation::Thread, _) => Overdue::Thread,
+        (Obligation::Connection, _) => Overdue::Connection,
         (Obligation::Callback, Some(step)) => Overdue::Callback(course.terminate_state(step)),
         (Obligation::Callback, None) => Overdue::Callback(TerminateState::NotRun),
         (Obligation::Scope, _) if course.is_released() => Overdue::Scope(course.scope_state()),

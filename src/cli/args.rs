@@ -32,6 +32,8 @@ Examples:
       keep the whole report, print the verdict alone
   deadline-run orders.toml --set budget.total=2s --set handler.compress.for=500ms
       try other settings without touching the file
+  deadline-run orders.toml --events orders.jsonl
+      write what happens as it happens, so that a crash leaves the evidence so far
   deadline-run *.toml --report json=reports/{name}.json
       run each, one after the other
   deadline-run check orders.toml
@@ -46,7 +48,7 @@ Exit status:
   2  the command line or a workload is invalid; nothing was run
   3  something was not shown to end in time, and no expectation allows it
   5  the test could not be made
-  70 deadline-run itself failed, or could not write a report";
+  70 deadline-run itself failed, or could not write a report or the events";
 
 /// Runs work under a deadline and says, with evidence, what completed and what has really ended.
 #[derive(Debug, Parser)]
@@ -60,6 +62,11 @@ pub struct Args {
     /// workload's name
     #[arg(long = "report", value_name = "FORMAT[=FILE]", value_parser = report)]
     pub reports: Vec<ReportArg>,
+
+    /// Write one JSON line per event to FILE as it happens: `show` makes a report of it, also when
+    /// this program was killed; {name} in FILE is the workload's name
+    #[arg(long, value_name = "FILE", value_parser = events)]
+    pub events: Option<String>,
 
     /// Which deliveries the JSON report lists
     #[arg(long, value_enum, default_value = "all")]
@@ -189,7 +196,7 @@ pub fn parse(words: &[OsString], exists: fn(&Path) -> bool, color: bool) -> Pars
         Ok(args) => args,
         Err(error) => return answer(&error, color),
     };
-    match fault(&args.workloads, &args.reports, exists) {
+    match fault(&args.workloads, &args.reports, args.events.as_deref(), exists) {
         Some(fault) => refuse(&fault),
         None => Parsed::Run(args),
     }
@@ -215,6 +222,7 @@ fn refuse(message: &str) -> Parsed {
 fn fault(
     workloads: &[PathBuf],
     reports: &[ReportArg],
+    events: Option<&str>,
     exists: fn(&Path) -> bool,
 ) -> Option<String> {
     for workload in workloads {
@@ -233,6 +241,16 @@ fn fault(
         }
     }
     let alone = |file: &&str| workloads.len() > 1 && !file.contains("{name}");
+    let mut files = reports.iter().filter_map(|report| report.file.as_deref());
+    if events.is_some_and(|events| files.any(|file| file == events)) {
+        return Some("the events and a report need a file each".into());
+    }
+    if let Some(events) = events.filter(alone) {
+        return Some(format!(
+            "with several workloads the events of each need a file of their own: `{events}` has \
+             no {{name}} in it"
+        ));
+    }
     clashing(reports).or_else(|| {
         let file = reports.iter().filter_map(|report| report.file.as_deref()).find(alone)?;
         Some(format!(
@@ -282,6 +300,14 @@ fn report(text: &str) -> Result<ReportArg, String> {
         Some("") => Err("FILE is empty; use - for stdout".into()),
         Some("-" | "/dev/stdout") | None => Ok(ReportArg { format, file: None }),
         Some(file) => Ok(ReportArg { format, file: Some(file.into()) }),
+    }
+}
+
+fn events(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("FILE is empty".into()),
+        "-" | "/dev/stdout" => Err("stdout carries the report; name a file".into()),
+        file => Ok(file.into()),
     }
 }
 
@@ -363,6 +389,10 @@ mod tests {
             ("a.toml --report json --report text", "both go to stdout"),
             ("a.toml --report json=x --report text=x", "both go to `x`"),
             ("a.toml b.toml --report json=x.json", "no {name} in it"),
+            ("a.toml --events -", "stdout carries the report"),
+            ("a.toml --events=", "FILE is empty"),
+            ("a.toml --events x --report json=x", "need a file each"),
+            ("a.toml b.toml --events x", "`x` has no {name} in it"),
             ("a.toml --set total", "use KEY=VALUE"),
             ("a.toml --max-time 0s", "more than 0s"),
             ("a.toml --max-time soon", "--max-time"),

@@ -217,27 +217,30 @@ fn carry_out(orders: &Receiver<Vec<u8>>, fd: &OwnedFd, state: &(Mutex<State>, Co
 }
 
 /// Waits until a descriptor that does not block has room, or a while.
-fn wait_for_room(fd: &OwnedFd) {
+pub(super) fn wait_for_room(fd: &OwnedFd) {
     let mut fds = [PollFd::new(fd, PollFlags::OUT)];
     let _ = poll(&mut fds, Some(&Timespec { tv_sec: 1, tv_nsec: 0 }));
 }
 
-/// A report file that cannot be written, with the reason.
+/// A report or events file that cannot be written, with the reason.
 #[derive(Debug)]
 pub struct FileFault {
+    what: &'static str,
     file: PathBuf,
     reason: String,
 }
 
 impl fmt::Display for FileFault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "report {} cannot be written: {}", self.file.display(), self.reason)
+        write!(out, "{} {} cannot be written: {}", self.what, self.file.display(), self.reason)
     }
 }
 
 /// Where a report is to go; looked at before anything runs, so that a typo costs no run.
 #[derive(Debug)]
 pub struct Target {
+    /// `report` or `events`, as messages call it.
+    what: &'static str,
     /// As the user named it.
     named: PathBuf,
     /// Links followed.
@@ -254,9 +257,14 @@ enum Way {
 }
 
 impl Target {
-    /// Finds out how `named` can be written, and that it probably can.
+    /// Finds out how the report `named` can be written, and that it probably can.
     pub fn find(named: &Path) -> Result<Self, FileFault> {
-        let fault = |reason: String| FileFault { file: named.into(), reason };
+        Self::find_as("report", named)
+    }
+
+    /// The same for a file that messages call `what`.
+    pub fn find_as(what: &'static str, named: &Path) -> Result<Self, FileFault> {
+        let fault = |reason: String| FileFault { what, file: named.into(), reason };
         let system = |error: io::Error| fault(reason(&error));
         let file = follow(named).map_err(system)?;
         let way = match fs::metadata(&file) {
@@ -281,7 +289,7 @@ impl Target {
                 fault(format!("directory {}: {}", folder.display(), reason(&error)))
             })?;
         }
-        Ok(Self { named: named.into(), file, way })
+        Ok(Self { what, named: named.into(), file, way })
     }
 
     /// Whether it would take the place of `other`, which exists.
@@ -305,8 +313,28 @@ impl Target {
         self.write_within(bytes, PATIENCE)
     }
 
+    /// Opens it to be written bit by bit, from its beginning; what is no regular file gets `patience` to
+    /// have a reader.
+    pub fn open_stream(&self, patience: Duration) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::WRONLY
+            | OFlags::CREATE
+            | OFlags::TRUNC
+            | OFlags::APPEND
+            | OFlags::NOCTTY
+            | OFlags::CLOEXEC;
+        match self.way {
+            Way::Replace => rustix::fs::open(&self.file, flags, Mode::from_raw_mode(0o666)),
+            Way::InPlace => open_in_place(&self.file, patience),
+        }
+    }
+
+    /// That it cannot be written, for this reason.
+    pub fn fault(&self, reason: String) -> FileFault {
+        FileFault { what: self.what, file: self.named.clone(), reason }
+    }
+
     fn write_within(&self, bytes: &[u8], patience: Duration) -> Result<(), FileFault> {
-        let fault = |reason| FileFault { file: self.named.clone(), reason };
+        let fault = |reason| self.fault(reason);
         match self.way {
             Way::Replace => replace(&self.file, bytes).map_err(|error| fault(reason(&error))),
             Way::InPlace => {

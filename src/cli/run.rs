@@ -8,17 +8,22 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use deadline_run::audit;
-use deadline_run::drive::real::{self, Options};
+use deadline_run::drive::real::{self, DriveError, Options};
 use deadline_run::drive::signals::Signals;
+use deadline_run::event::{EventLog, RunEntry, RunEvent};
+use deadline_run::events::Source;
 use deadline_run::plan::Plan;
 use deadline_run::progress::Progress;
 use deadline_run::render::text::{self, Amount, Color};
 use deadline_run::render::{json, text::last_line};
-use deadline_run::report::words::count;
-use deadline_run::report::{Clock, Report, RunFacts, Verdict, VerdictWord};
+use deadline_run::report::words::{count, reason};
+use deadline_run::report::{
+    Clock, Control, Listed, PeerRow, Report, RunFacts, Verdict, VerdictWord,
+};
 use deadline_run::workload::{Workload, file};
 
 use super::args::{Args, Format, ReportArg, When};
+use super::events::Events;
 use super::exit;
 use super::output::{Fault, Outlet, Outlets, Target, wants_color};
 use super::progress::{Style, Watch};
@@ -55,6 +60,8 @@ fn untested(args: &Args, outlets: &Outlets, job: &Job) -> u8 {
 struct Job {
     workload: Arc<Workload>,
     files: Vec<(Format, Target)>,
+    /// Where its events go, and what its workload is read from again.
+    events: Option<(Arc<Target>, Source)>,
 }
 
 /// Loads every workload and looks at every report file; complains of all that is wrong.
@@ -65,8 +72,10 @@ fn prepare(args: &Args, outlets: &Outlets) -> Option<Vec<Job>> {
     let mut first = None;
     let mut faults_in_all = 0;
     for path in &args.workloads {
-        match file::load(path, &settings) {
-            Ok(workload) => workloads.push(workload),
+        let read = file::read(path, &settings)
+            .and_then(|text| Ok((file::parse(path, &text, &settings)?, text)));
+        match read {
+            Ok(read) => workloads.push(read),
             Err(faults) => {
                 let mut message = faults.render(color);
                 if !message.ends_with('\n') {
@@ -91,9 +100,15 @@ fn prepare(args: &Args, outlets: &Outlets) -> Option<Vec<Job>> {
 
     let mut taken = HashSet::new();
     let mut jobs = Vec::new();
-    for workload in workloads {
-        match files(&args.reports, &args.workloads, &workload, &mut taken) {
-            Ok(files) => jobs.push(Job { workload: Arc::new(workload), files }),
+    for (workload, text) in workloads {
+        let files =
+            files(&args.reports, &args.workloads, &workload, &mut taken).and_then(|files| {
+                let target = events_file(args, &workload, &mut taken)?;
+                let source = || Source::new(&workload, &text, &settings);
+                Ok((files, target.map(|target| (Arc::new(target), source()))))
+            });
+        match files {
+            Ok((files, events)) => jobs.push(Job { workload: Arc::new(workload), files, events }),
             Err(message) => {
                 outlets.complain(&message);
                 refuse(args, outlets, &format!("{message}; nothing was run"));
@@ -145,6 +160,28 @@ pub(super) fn files(
     Ok(files)
 }
 
+/// The events file of one workload, `{name}` filled in.
+fn events_file(
+    args: &Args,
+    workload: &Workload,
+    taken: &mut HashSet<PathBuf>,
+) -> Result<Option<Target>, String> {
+    let Some(pattern) = &args.events else { return Ok(None) };
+    let path = PathBuf::from(pattern.replace("{name}", &file_name(&workload.name)));
+    let target = Target::find_as("events", &path).map_err(|fault| fault.to_string())?;
+    if !taken.insert(target.place()) {
+        return Err(format!(
+            "events cannot go to {}, where something else goes; give the files or the workloads \
+             different names",
+            path.display()
+        ));
+    }
+    match args.workloads.iter().any(|workload| target.is(workload)) {
+        true => Err(format!("events {} would overwrite a workload", path.display())),
+        false => Ok(Some(target)),
+    }
+}
+
 /// A workload's name as one part of a path.
 pub(super) fn file_name(name: &str) -> String {
     let safe: String = name
@@ -163,7 +200,17 @@ fn run_one(args: &Args, outlets: &Outlets, signals: &Signals, job: &Job) -> u8 {
     let progress = Arc::new(Progress::default());
     let watch = progress_style(args, outlets)
         .and_then(|style| Watch::start(Arc::clone(&progress), style, Arc::clone(&outlets.stderr)));
-    let options = Options { max_time: args.max_time, signals: Some(signals.clone()) };
+    let started = job.events.clone().map(|(target, source)| {
+        let events = Events::start(target, Arc::clone(workload), source);
+        events.map_err(|error| format!("the thread that writes events: {}", reason(&error)))
+    });
+    let (events, feed) = match started.transpose() {
+        Ok(started) => started.unzip(),
+        Err(message) => {
+            return not_run(args, outlets, job, &message, VerdictWord::Error, exit::OWN_FAILURE);
+        }
+    };
+    let options = Options { max_time: args.max_time, signals: Some(signals.clone()), feed };
     let run = real::run(workload, &plan, &options, &progress);
     if let Some(watch) = watch {
         watch.stop();
@@ -171,31 +218,86 @@ fn run_one(args: &Args, outlets: &Outlets, signals: &Signals, job: &Job) -> u8 {
     let run = match run {
         Ok(run) => run,
         Err(error) => {
-            let message = format!("{} could not be run: {error}", workload.file.display());
-            outlets.complain(&message);
-            let verdict = Verdict { word: VerdictWord::Error, why: message };
-            return end_without_report(args, outlets, &verdict, exit::OWN_FAILURE);
+            let (word, status) = match error {
+                DriveError::Threads(_) => (VerdictWord::Error, exit::OWN_FAILURE),
+                DriveError::Peers(_) => (VerdictWord::Untested, exit::UNTESTED),
+            };
+            return not_run(args, outlets, job, &error.to_string(), word, status);
         }
     };
 
-    let audit = audit::judge(workload, &plan, &run.log);
-    let facts = RunFacts {
-        clock: Clock::Real,
+    let known = Known {
         control: run.control,
         workload_nice: run.workload_nice,
-        lateness: audit.lateness,
         started: rfc3339(run.started),
-        elapsed_us: u64::try_from(run.elapsed.as_micros()).unwrap_or(u64::MAX),
-        shutdown: audit.shutdown,
+        elapsed: run.elapsed,
+        peers: run.peers.clone(),
     };
-    let mut report = Report::assemble(workload, facts, audit.deliveries, args.detail.into());
+    let mut report = judge(workload, &plan, &run.log, known, args.detail.into(), outlets);
+    if let Some(Err(fault)) = events.map(Events::finish) {
+        let message = fault.to_string();
+        outlets.complain(&message);
+        own_failure(&mut report, &message);
+    }
+    write(args, outlets, job, &mut report)
+}
+
+/// Says why a workload could not be run; returns the exit status.
+fn not_run(
+    args: &Args,
+    outlets: &Outlets,
+    job: &Job,
+    why: &str,
+    word: VerdictWord,
+    status: u8,
+) -> u8 {
+    let message = format!("{} could not be run: {why}", job.workload.file.display());
+    outlets.complain(&message);
+    let verdict = Verdict { word, why: message };
+    end_without_report(args, outlets, &verdict, status)
+}
+
+/// What is known of a run beside its log.
+pub(super) struct Known {
+    pub control: Control,
+    pub workload_nice: i32,
+    pub started: String,
+    pub elapsed: Duration,
+    /// What the peers saw; of a run that only its events tell of, nothing is known.
+    pub peers: Vec<PeerRow>,
+}
+
+/// The report on a log; complains where the engine and the audit disagree.
+pub(super) fn judge(
+    workload: &Workload,
+    plan: &Plan,
+    log: &EventLog,
+    known: Known,
+    detail: Listed,
+    outlets: &Outlets,
+) -> Report {
+    let audit = audit::judge(workload, plan, log);
+    let facts = RunFacts {
+        clock: Clock::Real,
+        control: known.control,
+        workload_nice: known.workload_nice,
+        lateness: audit.lateness,
+        started: known.started,
+        elapsed_us: u64::try_from(known.elapsed.as_micros()).unwrap_or(u64::MAX),
+        shutdown: audit.shutdown,
+        peers: known.peers,
+    };
+    let mut report = Report::assemble(workload, facts, audit.deliveries, detail);
+    if let Some(RunEntry { at, event: RunEvent::CutShort }) = log.run.last() {
+        report = report.cut_short(at.micros());
+    }
     for disagreement in &audit.disagreements {
         outlets.complain(&format!("the engine and the audit disagree: {disagreement}"));
     }
     if !audit.disagreements.is_empty() {
         own_failure(&mut report, "the engine and the audit disagree; please report it");
     }
-    write(args, outlets, job, &mut report)
+    report
 }
 
 /// Makes the report say that the program itself failed.
@@ -286,7 +388,7 @@ fn progress_style(args: &Args, outlets: &Outlets) -> Option<Style> {
 }
 
 /// RFC 3339 in UTC, to the second.
-fn rfc3339(time: SystemTime) -> String {
+pub(super) fn rfc3339(time: SystemTime) -> String {
     // A clock set before 1970 is shown as 1970: there is no better word for it here.
     let seconds = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
     let (days, second) = (seconds / 86_400, seconds % 86_400);

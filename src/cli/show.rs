@@ -1,21 +1,28 @@
-//! Shows a saved report again. Judges nothing: what it says was judged when it was made.
+//! Shows a saved report again, or makes the report of a saved record of events.
+//!
+//! What a report says was judged when it was made. A record is judged now, as the run would have been.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use deadline_run::events::{self, Source};
+use deadline_run::plan::Plan;
 use deadline_run::render::json;
 use deadline_run::render::text::{self, Amount, Color, last_line, printable};
 use deadline_run::report::words::reason;
-use deadline_run::report::{Report, read};
+use deadline_run::report::{Listed, Report, read};
+use deadline_run::timeline::Moment;
+use deadline_run::workload::file;
 
 use super::args::{Format, ShowArgs};
 use super::exit;
 use super::output::{Fault, Outlets, Target};
-use super::run::{PAGE, file_name, is_colored, stdout_format};
+use super::run::{Known, PAGE, file_name, is_colored, judge, stdout_format};
 
 /// Shows what the command line names; returns the exit status, which is not that of the report.
 pub fn show(args: &ShowArgs, outlets: &Outlets) -> u8 {
-    let prepared = load(&args.saved).and_then(|report| Ok((files(args, &report)?, report)));
+    let prepared =
+        load(&args.saved, outlets).and_then(|report| Ok((files(args, &report)?, report)));
     let (files, report) = match prepared {
         Ok(prepared) => prepared,
         Err(message) => {
@@ -32,20 +39,45 @@ pub fn show(args: &ShowArgs, outlets: &Outlets) -> u8 {
     }
 }
 
-fn load(file: &Path) -> Result<Report, String> {
+fn load(file: &Path, outlets: &Outlets) -> Result<Report, String> {
     let name = printable(&file.display().to_string());
     let bytes =
         fs::read(file).map_err(|error| format!("{name} cannot be read: {}", reason(&error)))?;
+    if events::is_record(&bytes) {
+        return judged(&bytes, outlets).map_err(|why| format!("{name}: {}", printable(&why)));
+    }
     read::parse(&bytes).map_err(|fault| match fault {
         // A place joins on to the name of the file.
         read::ReportError::Malformed { .. } => {
             format!(
-                "{name}:{}; use a file that `--report json=FILE` wrote",
+                "{name}:{}; use a file that `--report json=FILE` or `--events FILE` wrote",
                 printable(&fault.to_string())
             )
         }
         fault => format!("{name} is no report to show: {}", printable(&fault.to_string())),
     })
+}
+
+/// The report of a record: of the whole run, or of as much as there is.
+fn judged(bytes: &[u8], outlets: &Outlets) -> Result<Report, String> {
+    let record = events::parse(bytes).map_err(|error| error.to_string())?;
+    let Source { file: path, text, set, sha256, .. } = &record.head.workload;
+    let workload = file::parse(Path::new(path), text, set).map_err(|faults| {
+        let first = faults.render(false).lines().next().unwrap_or_default().to_owned();
+        format!("the workload in its first line is not valid for this version: {first}")
+    })?;
+    if workload.sha256 != *sha256 {
+        return Err("the workload in its first line is not the one that was run".into());
+    }
+    let known = Known {
+        control: record.head.control,
+        workload_nice: record.head.workload_nice,
+        started: record.head.started.clone(),
+        elapsed: record.end().since(Moment::START),
+        peers: Vec::new(),
+    };
+    let plan = Plan::new(&workload);
+    Ok(judge(&workload, &plan, &record.log, known, Listed::All, outlets))
 }
 
 /// The files to write, `{name}` filled in.

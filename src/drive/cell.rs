@@ -16,6 +16,7 @@ use std::time::Duration;
 use futures_util::task::AtomicWaker;
 
 use crate::drive::control::{Alarm, Bell};
+use crate::drive::feed;
 use crate::drive::floor::Shared;
 use crate::drive::{Presence, task};
 use crate::engine::{Assignment, Delivery, Ticket, record};
@@ -370,7 +371,8 @@ impl Cell {
     pub(crate) fn take_stopped(&self, now: Moment) -> DeliveryLog {
         let mut order = self.lock();
         let Order { machine, log, .. } = &mut *order;
-        record(machine, now, Observation::Tick, log);
+        let first = record(machine, now, Observation::Tick, log);
+        self.tell(&order, first);
         self.take_log(&mut order)
     }
 
@@ -386,6 +388,14 @@ impl Cell {
             attempt: self.ticket.attempt,
             arrived: self.ticket.arrived,
             entries,
+        }
+    }
+
+    /// Tells whoever reads along of the entries from `first` on: inside the lock, which gave them their
+    /// places.
+    fn tell(&self, order: &Order, first: usize) {
+        if let Some(feed) = &self.shared.feed {
+            feed::tell(feed, self.ticket, first, &order.log[first..]);
         }
     }
 
@@ -406,6 +416,7 @@ impl Cell {
         }
         order.last = now;
         let mut orders = Orders::default();
+        let first = order.log.len();
         let assignment = order.machine.assignment();
         for seen in seen {
             self.take(&mut order, now, seen, &mut orders);
@@ -414,6 +425,7 @@ impl Cell {
             self.take(&mut order, now, Observation::PipelineReturned, &mut orders);
             orders.next = Next::Returned;
         }
+        self.tell(&order, first);
         if orders.wake || order.machine.assignment() != assignment {
             self.turn.fetch_add(1, Ordering::AcqRel);
         }

@@ -4,12 +4,14 @@
 //! locked, never the other way round.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::drive::cell::Cell;
 use crate::drive::control::{Alarm, Bell, Control};
+use crate::drive::feed::{self, Feed};
 use crate::drive::task::{self, Started};
 use crate::drive::watch::Watch;
 use crate::engine::{Admission, Delivery, Ticket, Waiting, record};
@@ -20,6 +22,7 @@ use crate::event::{
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::settle::memory::Broker;
+use crate::steps::io::peer::Door;
 use crate::timeline::{Moment, Reason, Root};
 use crate::workload::{ClosedOrKept, ShutdownMode, Workload};
 
@@ -35,8 +38,14 @@ pub(crate) struct Shared {
     pub broker: Broker,
     pub runtime: tokio::runtime::Handle,
     pub progress: Arc<Progress>,
+    /// Who reads every entry as it comes.
+    pub feed: Option<Feed>,
     /// How often each step was executed for each message, for those that count (`fail.first`).
     pub executions: Mutex<HashMap<(u32, StepId), u32>>,
+    /// Where the peers of the file are, in its order.
+    pub peers: Vec<Door>,
+    /// Files that steps have made, to be removed when the run is over.
+    pub written: Mutex<Vec<PathBuf>>,
     /// For each step, its end when it succeeded at its first poll.
     pub plain_ends: Vec<Arc<StepEnd>>,
     floor: Mutex<Floor>,
@@ -83,7 +92,7 @@ struct Told {
 
 fn plain_end(step: StepId) -> Arc<StepEnd> {
     let outcome = StepOutcome::Success;
-    Arc::new(StepEnd { step, outcome, code: None, polls: 1, left: None, over: None })
+    Arc::new(StepEnd { step, outcome, code: None, polls: 1, left: None, over: None, traces: None })
 }
 
 /// A place for one delivery at a time.
@@ -108,6 +117,8 @@ impl Shared {
         control: Arc<Control>,
         runtime: tokio::runtime::Handle,
         progress: Arc<Progress>,
+        peers: Vec<Door>,
+        feed: Option<Feed>,
     ) -> Arc<Self> {
         let load = &workload.load;
         progress.total.store(u64::from(load.deliveries), Ordering::Relaxed);
@@ -130,13 +141,26 @@ impl Shared {
             }),
             changed: Condvar::new(),
             executions: Mutex::default(),
+            peers,
+            written: Mutex::default(),
             plain_ends: (0..workload.steps.len() as u32).map(StepId).map(plain_end).collect(),
             workload,
             plan,
             control,
             runtime,
             progress,
+            feed,
         })
+    }
+
+    /// Removes what steps have written and was not to be kept.
+    pub(crate) fn remove_written(&self) {
+        for path in
+            std::mem::take(&mut *self.written.lock().unwrap_or_else(PoisonError::into_inner))
+        {
+            // Somebody else may have removed it.
+            let _ = std::fs::remove_file(path);
+        }
     }
 
     /// Admits whoever can be, and wakes when the next message arrives.
@@ -309,7 +333,10 @@ impl Shared {
             return None;
         }
         floor.root = Some(root);
-        floor.log.run.push(RunEntry { at: now, event: RunEvent::ShutdownBegan { by, root } });
+        self.log_run(
+            &mut floor.log,
+            RunEntry { at: now, event: RunEvent::ShutdownBegan { by, root } },
+        );
         let policy = &self.workload.shutdown;
         match policy.admission {
             ClosedOrKept::Close => self.close_admission(floor, now),
@@ -350,7 +377,7 @@ impl Shared {
             return;
         }
         let now = self.control.now();
-        floor.log.run.push(RunEntry { at: now, event: RunEvent::Forced });
+        self.log_run(&mut floor.log, RunEntry { at: now, event: RunEvent::Forced });
         self.close_admission(&mut floor, now);
         let cells: Vec<_> = floor.live().cloned().collect();
         drop(floor);
@@ -369,7 +396,7 @@ impl Shared {
             let mut until = bound;
             if floor.admission.is_over() {
                 if !std::mem::replace(&mut load_ended, true) {
-                    floor.log.run.push(RunEntry { at: now, event: RunEvent::LoadEnded });
+                    self.log_run(&mut floor.log, RunEntry { at: now, event: RunEvent::LoadEnded });
                 }
                 let last_due = floor.live().map(|cell| cell.last_due()).max();
                 let observed = |last_due| last_due + self.plan.observe;
@@ -425,14 +452,24 @@ impl Shared {
         // The cells that are still open hold on to this floor; they are let go of here.
         drop((slots, lingering));
         log.deliveries.sort_by_key(|log| log.id);
-        log.run.push(RunEntry { at: now, event: RunEvent::ObservationEnded });
+        self.log_run(&mut log, RunEntry { at: now, event: RunEvent::ObservationEnded });
         log
+    }
+
+    fn log_run(&self, log: &mut EventLog, entry: RunEntry) {
+        if let Some(feed) = &self.feed {
+            feed::tell_run(feed, log.run.len(), entry);
+        }
+        log.run.push(entry);
     }
 
     fn released(&self, ticket: Ticket, now: Moment) -> DeliveryLog {
         let mut machine = Delivery::new(Arc::clone(&self.plan), ticket.attempt);
         let mut entries = Vec::new();
         record(&mut machine, now, Observation::Released, &mut entries);
+        if let Some(feed) = &self.feed {
+            feed::tell(feed, ticket, 0, &entries);
+        }
         DeliveryLog {
             id: ticket.id,
             message: ticket.message,
@@ -463,7 +500,15 @@ mod tests {
         let plan = Arc::new(Plan::new(&workload));
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         let control = Control::new(Instant::now());
-        let shared = Shared::new(workload, plan, control, runtime.handle().clone(), Arc::default());
+        let shared = Shared::new(
+            workload,
+            plan,
+            control,
+            runtime.handle().clone(),
+            Arc::default(),
+            Vec::new(),
+            None,
+        );
         let Started { cell, .. } = shared.admit_one(&mut shared.lock()).expect("it waits");
         (runtime, shared, cell)
     }

@@ -8,7 +8,10 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use crate::drive::control::{Alarm, Control};
+use crate::drive::feed::{Began, Feed, Happening};
 use crate::drive::floor::Shared;
 use crate::drive::rank;
 use crate::drive::signals::Signals;
@@ -17,6 +20,7 @@ use crate::panics;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::report;
+use crate::steps::io::peer::Peers;
 use crate::timeline::Moment;
 use crate::workload::Workload;
 
@@ -27,6 +31,11 @@ const LONGEST_FAREWELL: Duration = Duration::from_secs(1);
 
 /// The control thread and the watch thread.
 const OWN_THREADS: usize = 2;
+/// The thread of all peers, if there are any.
+const PEERS_THREAD: usize = 1;
+
+/// More than the program itself, its blocking threads and what it was started with have open.
+const ORDINARY_FILES: u64 = 1_024;
 
 /// How to run.
 #[derive(Clone, Default)]
@@ -36,6 +45,8 @@ pub struct Options {
     pub max_time: Option<Duration>,
     /// The signals that begin and force a shutdown.
     pub signals: Option<Signals>,
+    /// Who is told of every entry as it comes.
+    pub feed: Option<Feed>,
 }
 
 /// What a run left.
@@ -51,6 +62,8 @@ pub struct Run {
     pub control: report::Control,
     /// The niceness of the workload's threads.
     pub workload_nice: i32,
+    /// What the peers of the file saw, in its order.
+    pub peers: Vec<report::PeerRow>,
 }
 
 /// Why a run could not be made.
@@ -59,6 +72,9 @@ pub enum DriveError {
     /// The system gave no threads.
     #[error("the threads of the run cannot be started: {0}")]
     Threads(#[from] std::io::Error),
+    /// The system gave no sockets on loopback, or no thread for who is behind them.
+    #[error("the peers of the workload cannot be started: {0}")]
+    Peers(std::io::Error),
 }
 
 /// Runs a workload to its end.
@@ -72,16 +88,23 @@ pub fn run(
     progress: &Arc<Progress>,
 ) -> Result<Run, DriveError> {
     panics::hush();
-    try_threads(workload.runtime.workers + OWN_THREADS)?;
+    try_threads(workload.runtime.workers + OWN_THREADS + PEERS_THREAD)?;
     let nice = Arc::new(AtomicI32::new(0));
     let niced = Arc::clone(&nice);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    make_room_for_sockets(workload);
+    let peers = Peers::start(&workload.peers).map_err(DriveError::Peers)?;
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    if workload.steps.iter().any(|step| step.work.connection().is_some()) {
+        builder.enable_io();
+    }
+    let runtime = builder
         .worker_threads(workload.runtime.workers)
         .max_blocking_threads(workload.runtime.blocking_threads)
         .thread_name("worker")
         .on_thread_start(move || niced.store(rank::favour(), Ordering::Relaxed))
         .enable_time()
         .build()?;
+    let foreseen_nice = options.feed.as_ref().map(|_| foreseen_nice()).transpose()?;
     let origin = Instant::now();
     let started = SystemTime::now();
     let control = Control::new(origin);
@@ -91,15 +114,21 @@ pub fn run(
         Arc::clone(&control),
         runtime.handle().clone(),
         Arc::clone(progress),
+        peers.doors(),
+        options.feed.clone(),
     );
     let (control_thread, class) = control.start()?;
     let watch_thread = shared.watch.start()?;
+    if let Some((feed, workload_nice)) = options.feed.as_ref().zip(foreseen_nice) {
+        // A reader that is gone is no reason not to run.
+        let _ = feed.send(Happening::Began(Began { started, control: class, workload_nice }));
+    }
     listen(&shared, options.signals.as_ref());
     let bound = bound(&shared, options.max_time);
     schedule(&shared);
     shared.admit();
     let log = shared.wait(bound);
-    let elapsed = origin.elapsed();
+    let elapsed = log.run.last().map_or(origin.elapsed(), |end| end.at.since(Moment::START));
     if let Some(signals) = &options.signals {
         signals.listen(None);
     }
@@ -108,15 +137,17 @@ pub fn run(
     // Neither runs the workload's code, so neither can be stuck; a panic of theirs is a bug of ours.
     control_thread.join().expect("the control thread ends by itself");
     watch_thread.join().expect("the watch thread ends by itself");
-    drop(shared);
+    let peers = peers.end();
     // Returns although threads are stuck; they end with the process.
     runtime.shutdown_timeout(if progress_is_clean(progress) {
         LONGEST_FAREWELL
     } else {
         Duration::ZERO
     });
+    shared.remove_written();
+    drop(shared);
     let workload_nice = nice.load(Ordering::Relaxed);
-    Ok(Run { log, started, elapsed, control: class, workload_nice })
+    Ok(Run { log, started, elapsed, control: class, workload_nice, peers })
 }
 
 /// Whether the system gives so many threads at once. Asked before the runtime is built, which panics
@@ -129,6 +160,28 @@ fn try_threads(count: usize) -> std::io::Result<()> {
         (0..count)
             .try_for_each(|_| std::thread::Builder::new().spawn_scoped(scope, wait).map(|_| ()))
     })
+}
+
+/// Raises the limit of open files, as far as the system lets, to what the connections of the workload
+/// can want: a lack of descriptors here would read as a failure of the other side.
+fn make_room_for_sockets(workload: &Workload) {
+    let connecting = workload.steps.iter().filter(|step| step.work.connection().is_some()).count();
+    let slots = workload.load.concurrency.min(workload.load.deliveries);
+    // Both ends of a connection to a peer are ours.
+    let wanted = ORDINARY_FILES.saturating_add(u64::from(slots) * 2 * connecting as u64);
+    let limits = getrlimit(Resource::Nofile);
+    if connecting > 0 && limits.current.is_some_and(|current| current < wanted) {
+        let current = Some(limits.maximum.map_or(wanted, |maximum| maximum.min(wanted)));
+        // Refused, it stays as it is.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limits });
+    }
+}
+
+/// The niceness that the workload's threads will have, asked of one that does no work: theirs is not
+/// known before each has begun.
+fn foreseen_nice() -> std::io::Result<i32> {
+    let asked = std::thread::Builder::new().spawn(rank::favour)?;
+    Ok(asked.join().expect("it asks the system and nothing else"))
 }
 
 fn progress_is_clean(progress: &Progress) -> bool {

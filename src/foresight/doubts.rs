@@ -6,12 +6,12 @@
 use std::time::Duration;
 
 use super::reach::{
-    Reach, can_fail, heeds_the_signal, holds_its_worker, in_order, is_threaded, may_fail,
+    Reach, can_fail, heeds_the_signal, holds_its_worker, in_order, is_threaded, looks_up, may_fail,
 };
 use super::{Finding, FindingKind, Page, takes};
 use crate::event::StepId;
 use crate::report::words::{count, exact};
-use crate::workload::{BlockingOp, CpuPlace, OnSignal, Pool, Step, Wait, Work, Workload};
+use crate::workload::{Address, BlockingOp, CpuPlace, OnSignal, Pool, Step, Wait, Work, Workload};
 
 /// Less than a timer, a wake-up and a poll together take on a busy machine.
 pub(super) const POLL_WORTH: Duration = Duration::from_millis(1);
@@ -22,6 +22,7 @@ pub(super) fn find(page: &Page<'_>) -> Vec<Finding> {
     findings.extend(no_window(page));
     findings.extend(idle_slots(page));
     findings.extend(too_few_threads(page));
+    findings.extend(unused_peers(page));
     findings.extend(all_optional(page));
     findings.extend(never_starts(page));
     if !page.expects_row(&["interrupted", "success"]) {
@@ -35,6 +36,7 @@ pub(super) fn find(page: &Page<'_>) -> Vec<Finding> {
             continue;
         }
         findings.extend(timeout_never_fires(page, id, step, reach));
+        findings.extend(limits_never_fire(page, id, step, reach));
         findings.extend(poll_budget_never_used(page, id, step));
         findings.extend(wind_down_too_long(page, id, step, reach));
         findings.extend(looks_too_rarely(page, id, step, reach));
@@ -104,7 +106,8 @@ fn threads_inside(workload: &Workload, id: StepId) -> u64 {
     let inside =
         |steps: &[StepId]| steps.iter().map(|id| threads(workload, *id)).collect::<Vec<_>>();
     match &workload.step(id).work {
-        Work::Blocking { pool: Pool::Shared, .. } => 1,
+        Work::Blocking { pool: Pool::Shared, .. } | Work::Read { .. } | Work::Write(_) => 1,
+        work if looks_up(work).is_some() => 1,
         Work::Parallel { steps, .. } => inside(steps).iter().sum(),
         work => inside(work.children()).into_iter().max().unwrap_or(0),
     }
@@ -263,6 +266,41 @@ fn timeout_never_fires(page: &Page<'_>, id: StepId, step: &Step, reach: Reach) -
     Some(page.of_step(FindingKind::TimeoutNeverFires, id, words))
 }
 
+/// The limits of a connection that the cutoff or the step's own timeout always comes before.
+fn limits_never_fire(page: &Page<'_>, id: StepId, step: &Step, reach: Reach) -> Vec<Finding> {
+    let Some(connection) = step.work.connection() else { return Vec::new() };
+    let cutoff = page.instants.normal_cutoff;
+    let is_bound_to_cutoff = !reach.is_detached && !step.stage.is_cleanup();
+    let limits = [
+        ("connect_timeout", connection.connect_timeout),
+        ("read_timeout", connection.read_timeout),
+        ("idle_timeout", connection.idle_timeout),
+    ];
+    let mut findings = Vec::new();
+    for (key, limit) in limits {
+        let Some(limit) = limit else { continue };
+        let due = reach.start.least.saturating_add(limit);
+        let (why, mend) = match step.timeout.filter(|timeout| *timeout <= limit) {
+            _ if is_bound_to_cutoff && due >= cutoff => (
+                format!(
+                    "it would be due at {} or later, and from {} on only the signal counts",
+                    exact(due),
+                    exact(cutoff)
+                ),
+                String::from("use a shorter one, or raise budget.total"),
+            ),
+            Some(timeout) => (
+                format!("the step's own timeout of {} comes first", exact(timeout)),
+                format!("use less than {}, or leave it out", exact(timeout)),
+            ),
+            None => continue,
+        };
+        let words = [format!("has a {key} of {} that never fires", exact(limit)), why, mend];
+        findings.push(page.of_step(FindingKind::TimeoutNeverFires, id, words));
+    }
+    findings
+}
+
 /// Whether the work is over by the wall clock when the file says so, however busy the machine is.
 fn takes_no_longer_than_written(page: &Page<'_>, step: &Step, reach: Reach) -> bool {
     match &step.work {
@@ -272,6 +310,10 @@ fn takes_no_longer_than_written(page: &Page<'_>, step: &Step, reach: Reach) -> b
         Work::Cooperative { .. } => !reach.is_detached,
         Work::Blocking { op, .. } => *op != BlockingOp::Fsync && !page.may_queue(step),
         Work::Cpu { .. }
+        | Work::Tcp(_)
+        | Work::Http(_)
+        | Work::Read { .. }
+        | Work::Write(_)
         | Work::Polls { .. }
         | Work::Sequence { .. }
         | Work::Parallel { .. }
@@ -384,6 +426,24 @@ fn never_drawn(page: &Page<'_>, id: StepId, step: &Step) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Peers that no step names.
+fn unused_peers(page: &Page<'_>) -> Vec<Finding> {
+    let connections = page.workload.steps.iter().filter_map(|step| step.work.connection());
+    let used: Vec<&Address> = connections.map(|connection| &connection.to).collect();
+    let peers = page.workload.peers.iter().enumerate();
+    peers
+        .filter(|(place, _)| !used.contains(&&Address::Peer(*place)))
+        .map(|(_, peer)| {
+            let words = [
+                String::from("no step has this peer's url"),
+                String::from("nobody ever connects to it"),
+                format!("use url = \"peer:{}\" in a step, or leave it out", peer.name),
+            ];
+            page.of_key(FindingKind::NoEffect, &format!("peers.{}", peer.name), words)
+        })
+        .collect()
 }
 
 fn no_effect(page: &Page<'_>, id: StepId, step: &Step) -> Option<Finding> {

@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
-use super::reach::{Reach, destructor, heeds_the_signal, is_threaded, longest_poll};
+use super::reach::{Reach, destructor, heeds_the_signal, is_threaded, longest_poll, looks_up};
 use super::{Finding, FindingKind, Page, takes};
 use crate::event::StepId;
 use crate::obligation::Obligation;
 use crate::report::words::exact;
-use crate::workload::{OnSignal, Stage, Step, Work};
+use crate::workload::{BlockingOp, OnSignal, Stage, Step, Work};
 
 /// Every such finding, marked where `[expect]` covers it.
 pub(super) fn find(page: &Page<'_>) -> Vec<Finding> {
@@ -27,6 +27,7 @@ pub(super) fn find(page: &Page<'_>) -> Vec<Finding> {
         let gaps = [
             cannot_be_cut(page, id, step, reach, span),
             thread(page, id, step, reach, span),
+            call(id, step, page),
             task(page, id, step, reach, span),
             destructor_outlasts(page, id, step, reach, span),
             destructor_panics(page, id, step, reach),
@@ -175,11 +176,39 @@ fn thread(page: &Page<'_>, id: StepId, step: &Step, reach: Reach, span: Span) ->
             false => String::from("a thread cannot be cut, so its end can be late or unproven"),
         },
         match &step.work {
+            Work::Blocking { op: BlockingOp::Dns, .. } => {
+                String::from("look it up beforehand, or use a resolver with a short time-out")
+            }
             Work::Cpu { .. } => {
                 String::from("compute on the worker with a `yield_every`, or split the work")
             }
             _ => String::from("give it a short `looks_every`, or split the work"),
         },
+    ];
+    Some((page.of_step(FindingKind::ThreadOutlasts, id, words), Obligation::Thread))
+}
+
+/// Calls that an `io` step makes on a thread, and that nothing cuts short.
+fn call(id: StepId, step: &Step, page: &Page<'_>) -> Option<Gap> {
+    let (what, mend) = match (&step.work, looks_up(&step.work)) {
+        (Work::Read { .. }, _) => {
+            ("reads a file on a thread".to_owned(), "read only what answers in time")
+        }
+        (Work::Write(_), _) => {
+            ("writes a file on a thread".to_owned(), "write only to what answers in time")
+        }
+        (_, Some(host)) => (
+            format!("looks up {host} on a thread before it connects"),
+            "use an address, or a resolver with a short time-out",
+        ),
+        _ => return None,
+    };
+    let words = [
+        what,
+        String::from(
+            "a thread inside a call cannot be cut, so its end is late or unproven when the call hangs",
+        ),
+        String::from(mend),
     ];
     Some((page.of_step(FindingKind::ThreadOutlasts, id, words), Obligation::Thread))
 }

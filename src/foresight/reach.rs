@@ -9,8 +9,8 @@ use std::time::Duration;
 use super::Instants;
 use crate::event::StepId;
 use crate::workload::{
-    BlockingOp, CpuAmount, CpuPlace, Destructor, DestructorWork, OnSignal, Span, Step, Wait, Work,
-    Workload,
+    Address, BlockingOp, Connection, CpuAmount, CpuPlace, Destructor, DestructorWork, OnSignal,
+    Span, Step, Wait, Work, Workload,
 };
 
 /// Generous for one round of a computation, which takes a nanosecond or two.
@@ -134,6 +134,13 @@ impl<'a> Reaches<'a> {
             Work::Cooperative { duration, .. }
             | Work::Blocking { duration, .. }
             | Work::Sleep { duration } => span(duration),
+            // Whoever is at the other end takes as long as they like; a peer no less than it is told to.
+            Work::Http(http) => {
+                Extent { least: self.until_answered(&http.connection), most: Duration::MAX }
+            }
+            Work::Tcp(_) | Work::Read { .. } | Work::Write(_) => {
+                Extent { least: Duration::ZERO, most: Duration::MAX }
+            }
             Work::Polls { count } => Extent { least: Duration::ZERO, most: times(POLL, *count) },
             Work::Sequence { steps } => self.in_sequence(steps, start, place),
             Work::Parallel { steps, wait } => self.in_parallel(steps, *wait, start, place),
@@ -149,6 +156,22 @@ impl<'a> Reaches<'a> {
                 let possible = branches.iter().zip(weights).filter(|(_, weight)| **weight > 0.0);
                 let possible: Vec<Extent> = possible.map(|(branch, _)| *branch).collect();
                 Extent { least: shortest(&possible).least, most: longest(&possible).most }
+            }
+        }
+    }
+
+    /// The shortest time until a request is answered or has failed.
+    fn until_answered(&self, connection: &Connection) -> Duration {
+        let Address::Peer(place) = connection.to else { return Duration::ZERO };
+        let peer = &self.workload.peers[place];
+        if peer.refuse {
+            return Duration::ZERO;
+        }
+        match connection.connect_timeout {
+            Some(limit) if limit <= peer.accept_after => limit,
+            _ => {
+                let limit = connection.read_timeout.unwrap_or(Duration::MAX);
+                peer.accept_after.saturating_add(peer.answer_after.min(limit))
             }
         }
     }
@@ -223,6 +246,14 @@ pub(super) fn is_threaded(work: &Work) -> bool {
     matches!(work, Work::Blocking { .. } | Work::Cpu { on: CpuPlace::Thread, .. })
 }
 
+/// The name that is looked up on a thread before the step connects.
+pub(super) fn looks_up(work: &Work) -> Option<&str> {
+    match &work.connection()?.to {
+        Address::Host { host, .. } if host.parse::<core::net::IpAddr>().is_err() => Some(host),
+        Address::Host { .. } | Address::Peer(_) => None,
+    }
+}
+
 /// Whether it comes back in one poll, however long that takes.
 pub(super) fn holds_its_worker(step: &Step) -> bool {
     matches!(step.work, Work::Cpu { yield_every: None, on: CpuPlace::Worker, .. })
@@ -254,6 +285,10 @@ pub(super) fn can_fail(workload: &Workload, id: StepId) -> bool {
         || matches!(
             step.work,
             Work::Cooperative { on_signal: OnSignal::Fail { .. }, .. }
+                | Work::Tcp(_)
+                | Work::Http(_)
+                | Work::Read { .. }
+                | Work::Write(_)
                 | Work::Blocking { op: BlockingOp::Fsync, .. }
         )
         || step.work.children().iter().any(|child| may_fail(workload, *child))

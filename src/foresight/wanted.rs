@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::doubts::always_interrupted;
-use super::reach::{in_order, is_threaded};
+use super::reach::{in_order, is_threaded, looks_up};
 use super::{Finding, FindingKind, Page};
 use crate::obligation::Obligation;
 use crate::report::words::{exact, stored};
@@ -198,13 +198,37 @@ fn codes(page: &Page<'_>) -> BTreeSet<String> {
             }
             Work::Blocking { op, pool, .. } => {
                 codes.extend((*op == BlockingOp::Fsync).then(|| "WRITE_FAILED".into()));
+                codes.extend((*op == BlockingOp::Dns).then(|| "LOOKUP_FAILED".into()));
                 codes.extend((*pool == Pool::Own).then(|| "SPAWN_FAILED".into()));
             }
+            Work::Tcp(_) | Work::Http(_) => {
+                codes.extend(connection_codes(&step.work).into_iter().map(String::from));
+            }
+            Work::Read { .. } => codes.extend(["READ_FAILED", "SPAWN_FAILED"].map(String::from)),
+            Work::Write(_) => codes.extend(["WRITE_FAILED", "SPAWN_FAILED"].map(String::from)),
             work if is_threaded(work) => {
                 codes.insert("SPAWN_FAILED".into());
             }
             _ => {}
         }
+    }
+    codes
+}
+
+/// The codes of a step that connects.
+fn connection_codes(work: &Work) -> Vec<&'static str> {
+    let Some(connection) = work.connection() else { return Vec::new() };
+    let mut codes =
+        vec!["CONNECTION_REFUSED", "CONNECTION_RESET", "CONNECT_FAILED", "TIMEOUT_CONNECT"];
+    codes.extend(connection.read_timeout.map(|_| "TIMEOUT_READ"));
+    codes.extend(connection.idle_timeout.map(|_| "TIMEOUT_IDLE"));
+    if looks_up(work).is_some() {
+        codes.extend(["LOOKUP_FAILED", "SPAWN_FAILED"]);
+    }
+    match work {
+        Work::Http(_) => codes.extend(["NO_ANSWER", "TRUNCATED", "HTTP_STATUS", "NOT_HTTP"]),
+        Work::Tcp(tcp) => codes.extend(tcp.read.map(|_| "NO_ANSWER")),
+        _ => {}
     }
     codes
 }
@@ -234,7 +258,12 @@ fn opens(page: &Page<'_>, step: Option<&str>, kind: Obligation) -> bool {
         page.ids().any(|id| named(id) && test(workload.step(id)))
     };
     match kind {
-        Obligation::Thread => any(&|step| is_threaded(&step.work)),
+        Obligation::Thread => any(&|step| {
+            is_threaded(&step.work)
+                || matches!(step.work, Work::Read { .. } | Work::Write(_))
+                || looks_up(&step.work).is_some()
+        }),
+        Obligation::Connection => any(&|step| step.work.connection().is_some()),
         Obligation::Task => any(&|step| step.detach && !is_threaded(&step.work)),
         // These name the step that held them, which can be one of another delivery.
         Obligation::Execution => !in_order(workload).is_empty(),

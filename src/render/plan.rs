@@ -14,8 +14,8 @@ use crate::foresight::{Finding, Foresight, Instants, ShutdownInstants};
 use crate::report::words::{count, exact};
 use crate::report::{Verdict, VerdictWord};
 use crate::workload::{
-    BlockingOp, ClosedOrKept, CpuAmount, CpuPlace, Destructor, DestructorWork, Load, OnSignal,
-    Pool, Profile, Span, Spread, Step, Wait, Work, Workload,
+    Address, BlockingOp, ClosedOrKept, Connection, CpuAmount, CpuPlace, Destructor, DestructorWork,
+    Load, OnSignal, Pool, Profile, ReadUntil, Span, Spread, Step, Wait, Work, Workload,
 };
 
 /// The name of the stored form.
@@ -320,7 +320,7 @@ impl Page<'_> {
         };
         let line = if step.line > 0 { format!(":{}", step.line) } else { String::new() };
         let name = format!("{branch}{}{line}", printable(&step.name));
-        rows.push([stage.to_owned(), name, printable(&describe(step))]);
+        rows.push([stage.to_owned(), name, printable(&describe(step, self.workload))]);
         for child in step.work.children() {
             self.step_rows(*child, depth + 1, rows);
         }
@@ -353,8 +353,8 @@ impl Page<'_> {
 }
 
 /// A step's work and its policies, as in `blocking 1s 600ms, share 0.25`.
-fn describe(step: &Step) -> String {
-    let mut parts = vec![describe_work(&step.work)];
+fn describe(step: &Step, workload: &Workload) -> String {
+    let mut parts = vec![describe_work(&step.work, workload)];
     if let Some(timeout) = step.timeout {
         parts.push(format!("timeout {}", exact(timeout)));
     }
@@ -388,7 +388,7 @@ fn of_all(share: f64) -> String {
     if share < 1.0 { format!(" (share {share})") } else { String::new() }
 }
 
-fn describe_work(work: &Work) -> String {
+fn describe_work(work: &Work, workload: &Workload) -> String {
     match work {
         Work::Cpu { amount, yield_every, on } => {
             let place = match on {
@@ -425,6 +425,30 @@ fn describe_work(work: &Work) -> String {
             format!("blocking {} {}{looks}{pool}", op_word(*op), describe_span(duration))
         }
         Work::Sleep { duration } => format!("io sleep {}", describe_span(duration)),
+        Work::Tcp(tcp) => {
+            let mut text = format!("io tcp to {}", describe_connection(&tcp.connection, workload));
+            match tcp.read {
+                Some(ReadUntil::First) => text.push_str(", reads the first bytes"),
+                Some(ReadUntil::End) => text.push_str(", reads to the end"),
+                None => {}
+            }
+            if let Some(hold) = tcp.hold {
+                text.push_str(&format!(", holds it {}", exact(hold)));
+            }
+            text
+        }
+        Work::Http(http) => format!(
+            "io http {} {} of {}",
+            http.method,
+            http.target,
+            describe_connection(&http.connection, workload)
+        ),
+        Work::Read { path } => format!("io read {}", path.display()),
+        Work::Write(write) => {
+            let synced = if write.sync { ", synced" } else { "" };
+            let kept = if write.keep { ", kept" } else { ", removed at the end" };
+            format!("io write {} bytes to {}{synced}{kept}", write.size, write.path.display())
+        }
         Work::Polls { count: polls } => format!("polls {polls}"),
         Work::Sequence { .. } => String::from("sequence"),
         Work::Parallel { wait: Wait::All, .. } => String::from("parallel, waits for all"),
@@ -453,6 +477,24 @@ fn messages(load: &Load) -> String {
         (Some(during), Spread::Even) => format!("{amount} at {rate}/{per} for {}", exact(during)),
         (None, _) => format!("{amount} at {rate}/{per}{drawn}"),
     }
+}
+
+fn describe_connection(connection: &Connection, workload: &Workload) -> String {
+    let mut text = match &connection.to {
+        Address::Peer(place) => format!("peer {}", workload.peers[*place].name),
+        Address::Host { host, port } => format!("{host} port {port}"),
+    };
+    let limits = [
+        ("connects", connection.connect_timeout),
+        ("is answered", connection.read_timeout),
+        ("hears more", connection.idle_timeout),
+    ];
+    for (what, limit) in limits {
+        if let Some(limit) = limit {
+            text.push_str(&format!(", {what} within {}", exact(limit)));
+        }
+    }
+    text
 }
 
 fn describe_destructor(destructor: &Destructor) -> String {
@@ -499,5 +541,6 @@ fn op_word(op: BlockingOp) -> &'static str {
         BlockingOp::Spin => "spin",
         BlockingOp::Lock => "lock",
         BlockingOp::Fsync => "fsync",
+        BlockingOp::Dns => "dns",
     }
 }

@@ -9,12 +9,14 @@ use std::fmt::Write;
 use super::records;
 use super::table::{Table, Width};
 use super::timeline;
+use crate::event::Effect;
 use crate::obligation::ObligationState;
 use crate::report::tracks::{self, Telling, Tracks};
 use crate::report::words::{count, span, spoken, stored};
 use crate::report::{
-    Cleanup, Control, Delivery, DeliveryResult, Gap, Lateness, Listed, LoadShown, Percentiles,
-    Progress, Report, Shutdown, StepTotals, Verdict, VerdictWord, Who, complaint, ranked, subject,
+    Cleanup, Control, Delivery, DeliveryResult, Gap, Lateness, Listed, LoadShown, PeerRow,
+    Percentiles, Progress, Report, Shutdown, StepTotals, Verdict, VerdictWord, Who, complaint,
+    ranked, subject,
 };
 
 /// So many groups of gaps, and so many deliveries, are shown at most.
@@ -194,6 +196,15 @@ impl Page<'_> {
             span(report.elapsed_us),
         );
         self.line(&line);
+        if let Some(at) = report.cut_short_us {
+            let text = format!(
+                "the run was cut short: its record ends {} after its start. What was open then is \
+                 unproven, what came later is not known, and no expectation was judged.",
+                span(at)
+            );
+            self.out.push('\n');
+            self.paragraph(0, "", &text);
+        }
     }
 
     fn gaps(&mut self) {
@@ -294,6 +305,12 @@ impl Page<'_> {
         if report.totals.degraded > 0 {
             let degraded = count(report.totals.degraded, "delivery", "deliveries");
             rows.push(("Degraded", degraded));
+        }
+        if let Some(effects) = effects(report) {
+            rows.push(("Effects", effects));
+        }
+        for peer in &report.peers {
+            rows.push(("Peer", describe_peer(peer)));
         }
         for failure in &report.cleanup_failures {
             let deliveries = count(failure.deliveries, "delivery", "deliveries");
@@ -626,6 +643,35 @@ fn describe_shutdown(shutdown: &Shutdown) -> String {
     }
     if shutdown.released > 0 {
         let _ = write!(text, "; {} released unstarted", shutdown.released);
+    }
+    text
+}
+
+/// The steps of which more or less than all may have been done.
+fn effects(report: &Report) -> Option<String> {
+    let mut parts = Vec::new();
+    for step in &report.steps {
+        for (effect, word) in [(Effect::Partial, "partial"), (Effect::Unknown, "unknown")] {
+            if let Some(amount) = step.effects.get(&effect) {
+                parts.push(format!("{} {word} {amount}", step.name));
+            }
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn describe_peer(peer: &PeerRow) -> String {
+    let connections = count(peer.connections, "connection", "connections");
+    let mut text = format!("{}: {connections}, {} answered", peer.name, peer.answered);
+    for (amount, what) in [
+        (peer.reset, "reset"),
+        (peer.closed, "closed early"),
+        (peer.abandoned, "left by the other side"),
+        (peer.open, "still open"),
+    ] {
+        if amount > 0 {
+            text.push_str(&format!(", {amount} {what}"));
+        }
     }
     text
 }

@@ -9,9 +9,10 @@ use super::verdict;
 use super::words::stored;
 use super::{
     Cleanup, CleanupFailure, Clock, Control, Delivery, DeliveryResult, Ending, Engine, FORMAT, Gap,
-    Lateness, Listed, LoadShown, Outcome, Percentiles, Program, Report, ScopeState, SettledState,
-    Shutdown, StepTotals, TerminateState, Termination, Totals, Verdict, WorkloadName,
+    Lateness, Listed, LoadShown, Outcome, PeerRow, Percentiles, Program, Report, ScopeState,
+    SettledState, Shutdown, StepTotals, TerminateState, Termination, Totals, Verdict, WorkloadName,
 };
+use crate::event::Effect;
 use crate::expect;
 use crate::obligation::{Obligation, ObligationState};
 use crate::timeline::Reason;
@@ -31,6 +32,8 @@ pub struct RunFacts {
     pub started: String,
     pub elapsed_us: u64,
     pub shutdown: Option<Shutdown>,
+    /// What the peers of the file saw.
+    pub peers: Vec<PeerRow>,
 }
 
 impl Report {
@@ -44,10 +47,7 @@ impl Report {
         let gaps = gaps(workload, &deliveries);
         let mut report = Self {
             format: FORMAT.into(),
-            program: Program {
-                name: env!("CARGO_PKG_NAME").into(),
-                version: env!("CARGO_PKG_VERSION").into(),
-            },
+            program: Program::this(),
             workload: WorkloadName {
                 name: workload.name.clone(),
                 file: workload.file.display().to_string(),
@@ -64,6 +64,7 @@ impl Report {
             exit_status: 0,
             verdict: Verdict::default(),
             elapsed_us: facts.elapsed_us,
+            cut_short_us: None,
             totals: totals(&deliveries),
             delivery_time_us: delivery_time(&deliveries),
             load: load(workload, &deliveries),
@@ -72,6 +73,7 @@ impl Report {
             steps: step_totals(workload, &deliveries),
             cleanup_failures: cleanup_failures(&deliveries),
             deliveries,
+            peers: facts.peers,
             services: Vec::new(),
             shutdown: facts.shutdown,
             gaps,
@@ -170,6 +172,9 @@ fn totals(deliveries: &[Delivery]) -> Totals {
             Termination::NothingStarted => &mut totals.nothing_started,
         } += 1;
         totals.degraded += u64::from(delivery.degraded);
+        let left = |effect| delivery.steps.iter().any(|step| step.effect == Some(effect));
+        totals.partial_effects += u64::from(left(Effect::Partial));
+        totals.unknown_effects += u64::from(left(Effect::Unknown));
         totals.cleanup_failed += u64::from(delivery.cleanup == Cleanup::Failed);
     }
     totals
@@ -312,6 +317,7 @@ fn step_totals(workload: &Workload, deliveries: &[Delivery]) -> Vec<StepTotals> 
             running: 0,
             progress: BTreeMap::new(),
             codes: BTreeMap::new(),
+            effects: BTreeMap::new(),
         })
         .collect();
     let places: HashMap<String, usize> =
@@ -328,6 +334,9 @@ fn step_totals(workload: &Workload, deliveries: &[Delivery]) -> Vec<StepTotals> 
             Outcome::Running => &mut step.running,
         } += 1;
         *step.progress.entry(row.progress).or_default() += 1;
+        if let Some(effect) = row.effect {
+            *step.effects.entry(effect).or_default() += 1;
+        }
         if let Some(code) = &row.code {
             *step.codes.entry(code.clone()).or_default() += 1;
         }

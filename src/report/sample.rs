@@ -47,6 +47,7 @@ pub(crate) fn workload() -> Workload {
         runtime: Runtime { workers: 2, blocking_threads: 64 },
         load: Load { deliveries: 1, concurrency: 1, pace: None, seed: 7 },
         shutdown: ShutdownPlan::default(),
+        peers: Vec::new(),
         settlement: None,
         steps: vec![
             step("tx-terminate", Stage::Terminate, 8, false),
@@ -154,6 +155,8 @@ pub(crate) fn delivery(id: u32, result: DeliveryResult) -> Delivery {
             attempts: 1,
             left: None,
             over_us: None,
+            effect: None,
+            closed_by: None,
         }],
         obligations: match started {
             true => vec![ObligationRow {
@@ -221,6 +224,7 @@ pub(crate) fn facts() -> RunFacts {
         started: "2026-11-30T12:00:00Z".into(),
         elapsed_us: 3_100_000,
         shutdown: None,
+        peers: Vec::new(),
     }
 }
 

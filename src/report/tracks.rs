@@ -88,8 +88,12 @@ impl End {
 }
 
 impl Tracks {
-    /// The tracks of a delivery of `report`; `None` when it never began.
+    /// The tracks of a delivery of `report`; `None` when it never began, or when the record was cut short
+    /// before what it left open was due: nobody knows how it would go on.
     pub fn of(report: &Report, delivery: &Delivery) -> Option<Self> {
+        if !is_known(report, delivery) {
+            return None;
+        }
         let (admitted_us, end_us) = (delivery.admitted_us?, delivery.end_us()?);
         let mut tracks = Self {
             admitted_us,
@@ -408,7 +412,9 @@ fn started_by<'a>(
 fn is_started_by_step(owed: &ObligationRow) -> bool {
     match owed.kind {
         Obligation::Task | Obligation::Thread => true,
+        // A connection is gone with the frame of its step.
         Obligation::Execution
+        | Obligation::Connection
         | Obligation::Callback
         | Obligation::Scope
         | Obligation::Settlement => false,
@@ -424,12 +430,19 @@ pub struct Telling<'a> {
     pub others: Vec<&'a Delivery>,
 }
 
+/// Whether the record goes as far as the delivery does.
+fn is_known(report: &Report, delivery: &Delivery) -> bool {
+    delivery.termination != Termination::Unproven
+        || report.cut_short_us.is_none_or(|cut| delivery.end_us().is_some_and(|end| end <= cut))
+}
+
 /// Sorts out which deliveries are worth drawing first.
 pub fn telling(report: &Report) -> Telling<'_> {
     let telling: Vec<&Delivery> = report
         .deliveries
         .iter()
         .filter(|delivery| delivery.admitted_us.is_some() && delivery.has_something_to_say())
+        .filter(|delivery| is_known(report, delivery))
         .collect();
     let mut places = HashMap::new();
     let mut examples: Vec<&Delivery> = Vec::new();

@@ -63,7 +63,7 @@ pub(super) fn of(report: &Report, judgement: &Judgement) -> Verdict {
     Verdict { word, why: reasons.join("; ") }
 }
 
-fn succeeded(report: &Report) -> String {
+pub(super) fn succeeded(report: &Report) -> String {
     format!("{} of {} succeeded", report.totals.success, report.totals.deliveries)
 }
 
@@ -150,6 +150,7 @@ pub(crate) fn complaint(gap: &Gap) -> String {
             "not seen to begin"
         }
         Obligation::Task | Obligation::Thread => "still running",
+        Obligation::Connection => "still open",
         Obligation::Execution => "not shown to be released",
         Obligation::Callback => "not shown to have run to an end",
         Obligation::Scope => "not shown to be disposed",

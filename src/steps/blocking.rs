@@ -26,7 +26,7 @@ use crate::workload::sample::Purpose;
 use crate::workload::{CpuPlace, Pool, Step, Work};
 
 /// What a step says whose thread the system would not start.
-const SPAWN_FAILED: &str = "SPAWN_FAILED";
+pub(super) const SPAWN_FAILED: &str = "SPAWN_FAILED";
 
 /// Whether the work runs on a thread and not in the frame of its delivery.
 pub(super) fn is_threaded(work: &Work) -> bool {
@@ -42,38 +42,75 @@ pub(super) enum Awaited {
     ByNobody,
 }
 
-enum Stage {
+enum Stage<T> {
     Queued,
     Running,
-    Ended(Verdict),
+    /// Its word, until somebody takes it.
+    Ended(Option<T>),
     /// Given up before it began; it never will.
     Abandoned,
 }
 
-struct State {
-    stage: Stage,
+struct State<T> {
+    stage: Stage<T>,
     waker: Option<Waker>,
     /// What is owed for work that nobody awaits, from before its thread begins.
     opening: Option<Opening>,
 }
 
 /// A piece of blocking work, from the queue to its end.
-pub(super) struct Job {
-    state: Mutex<State>,
+pub(super) struct Job<T> {
+    state: Mutex<State<T>>,
 }
 
-impl Job {
-    /// Hands the work to a thread.
-    pub(super) fn start(scene: &Scene, id: StepId, awaited: Awaited) -> Arc<Self> {
-        let state = State { stage: Stage::Queued, waker: None, opening: None };
-        let job = Arc::new(Self { state: Mutex::new(state) });
-        let pool = match &scene.workload().step(id).work {
-            Work::Blocking { pool, .. } => *pool,
-            _ => Pool::Own,
-        };
+/// Hands the step's own work to a thread, its destructor included.
+pub(super) fn start(scene: &Scene, id: StepId, awaited: Awaited) -> Arc<Job<Verdict>> {
+    let pool = match &scene.workload().step(id).work {
+        Work::Blocking { pool, .. } => *pool,
+        _ => Pool::Own,
+    };
+    let whole = {
+        let scene = scene.clone();
+        move || {
+            let workload = Arc::clone(scene.workload());
+            let step = workload.step(id);
+            let worked = contain(|| conclude(&scene, id, step, work(&scene, id, step)));
+            let mut verdict = worked.unwrap_or(Verdict::Panic);
+            if destroy(&scene, step).is_err() {
+                verdict = Verdict::Panic;
+            }
+            if awaited == Awaited::ByNobody {
+                end_step(&scene, id, &verdict);
+            }
+            verdict
+        }
+    };
+    Job::hand_over(scene, id, pool, awaited, whole).unwrap_or_else(|| {
+        let verdict = failure(SPAWN_FAILED);
+        if awaited == Awaited::ByNobody {
+            end_step(scene, id, &verdict);
+        }
+        Job::in_stage(Stage::Ended(Some(verdict)))
+    })
+}
+
+impl<T: Send + 'static> Job<T> {
+    fn in_stage(stage: Stage<T>) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::new(State { stage, waker: None, opening: None }) })
+    }
+
+    /// Hands work of that step to a thread; `None` when the system gives none. The work must not panic.
+    pub(super) fn hand_over(
+        scene: &Scene,
+        id: StepId,
+        pool: Pool,
+        awaited: Awaited,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<Arc<Self>> {
+        let job = Self::in_stage(Stage::Queued);
         let closure = {
             let (job, scene) = (Arc::clone(&job), scene.clone());
-            move || job.run(&scene, id, awaited)
+            move || job.run(&scene, id, work)
         };
         // The thread cannot begin before this is let go.
         let mut state = job.lock();
@@ -89,14 +126,7 @@ impl Job {
             state.opening = Some(scene.cell.open(Obligation::Thread, id, None));
         }
         drop(state);
-        if !is_taken {
-            let verdict = failure(SPAWN_FAILED);
-            if awaited == Awaited::ByNobody {
-                end_step(scene, id, &verdict);
-            }
-            job.end(verdict);
-        }
-        job
+        is_taken.then_some(job)
     }
 
     /// Gives the work up if it has not begun; answers whether it never will.
@@ -125,14 +155,14 @@ impl Job {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn end(&self, verdict: Verdict) {
+    fn end(&self, value: T) {
         let waker = {
             let mut state = self.lock();
-            state.stage = Stage::Ended(verdict);
+            state.stage = Stage::Ended(Some(value));
             state.waker.take()
         };
         if let Some(waker) = waker {
@@ -141,42 +171,41 @@ impl Job {
     }
 
     /// All that the thread does for the step.
-    fn run(&self, scene: &Scene, id: StepId, awaited: Awaited) {
+    fn run(&self, scene: &Scene, id: StepId, work: impl FnOnce() -> T) {
         let Some(opening) = self.begin(scene, id) else { return };
-        let workload = Arc::clone(scene.workload());
-        let step = workload.step(id);
-        let worked = contain(|| conclude(scene, id, step, work(scene, id, step)));
-        let mut verdict = worked.unwrap_or(Verdict::Panic);
-        if destroy(scene, step).is_err() {
-            verdict = Verdict::Panic;
-        }
-        if awaited == Awaited::ByNobody {
-            end_step(scene, id, &verdict);
-        }
+        let value = work();
         scene.cell.close(opening, Evidence::ThreadFinished, Some(this_thread_cpu()));
-        self.end(verdict);
+        self.end(value);
     }
 }
 
 /// Waits for a job.
-pub(super) struct Waiting(pub(super) Arc<Job>);
+pub(super) struct Waiting<T: Send + 'static>(pub(super) Arc<Job<T>>);
 
-impl Future for Waiting {
-    type Output = Verdict;
+impl<T: Send + 'static> Future for Waiting<T> {
+    type Output = T;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Verdict> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         let mut state = self.0.lock();
-        if let Stage::Ended(verdict) = &state.stage {
-            return Poll::Ready(verdict.clone());
+        if let Stage::Ended(value) = &mut state.stage
+            && let Some(value) = value.take()
+        {
+            return Poll::Ready(value);
         }
         state.waker = Some(context.waker().clone());
         Poll::Pending
     }
 }
 
+impl<T: Send + 'static> Drop for Waiting<T> {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
 fn end_step(scene: &Scene, step: StepId, verdict: &Verdict) {
     let (outcome, code) = outcome_of(verdict);
-    let end = StepEnd { step, outcome, code, polls: 0, left: None, over: None };
+    let end = StepEnd { step, outcome, code, polls: 0, left: None, over: None, traces: None };
     scene.cell.observe(Observation::StepEnded(Arc::new(end)));
 }
 
@@ -206,11 +235,11 @@ fn work(scene: &Scene, id: StepId, step: &Step) -> Verdict {
     }
 }
 
-fn failure(code: &str) -> Verdict {
+pub(super) fn failure(code: &str) -> Verdict {
     Verdict::Failure { code: code.into(), retryable: false }
 }
 
 /// The outcome of waiting that was given up.
-pub(super) fn outcome_when_dropped(job: &Job) -> StepOutcome {
+pub(super) fn outcome_when_dropped(job: &Job<Verdict>) -> StepOutcome {
     if job.abandon() { StepOutcome::Skipped } else { StepOutcome::Dropped }
 }

@@ -16,9 +16,11 @@ use std::time::Duration;
 use crate::drive::{Place, Stay};
 use crate::event::{Code, Inside, Observation, StepEnd, StepId, StepOutcome, Verdict};
 use crate::panics::{Panicked, contain};
-use crate::steps::blocking::{self, Awaited, Job, Waiting};
+use crate::steps::blocking::{self, Awaited, Waiting};
 use crate::steps::conclude::{conclude, outcome_of};
 use crate::steps::destructor::destroy;
+use crate::steps::io::{self, Trace};
+use crate::steps::limit::{self, Limit};
 use crate::steps::polls::Pauses;
 use crate::steps::{Race, Running, Scene, work};
 use crate::timeline::Moment;
@@ -33,16 +35,13 @@ enum Doing {
     /// Its pauses can be counted, also when it is dropped.
     Polls(Pauses),
     /// A thread does it.
-    Thread(Waiting),
+    Thread(Waiting<Verdict>),
+    /// Sockets or files; what it leaves is seen when it is gone.
+    Io(Running<Verdict>, Arc<Trace>),
     /// Anything else.
     Other(Running<Verdict>),
     /// Gone.
     Nothing,
-}
-
-struct Timer {
-    sleep: Pin<Box<tokio::time::Sleep>>,
-    due: Moment,
 }
 
 /// One execution of a step.
@@ -50,7 +49,7 @@ pub(crate) struct Frame {
     scene: Scene,
     id: StepId,
     doing: Doing,
-    timer: Option<Timer>,
+    timer: Option<Limit>,
     race: Option<Race>,
     polls: u64,
     /// When it began; the start of its first poll.
@@ -91,42 +90,24 @@ impl Frame {
     }
 
     fn begin(&mut self) {
-        self.timer = self.step().timeout.and_then(|timeout| self.timer(self.began, timeout));
+        self.timer =
+            self.step().timeout.and_then(|timeout| Limit::new(&self.scene, self.began, timeout));
         self.doing = match &self.step().work {
             Work::Polls { count } => Doing::Polls(Pauses::new(*count)),
             other if blocking::is_threaded(other) => {
-                Doing::Thread(Waiting(Job::start(&self.scene, self.id, Awaited::ByFrame)))
+                Doing::Thread(Waiting(blocking::start(&self.scene, self.id, Awaited::ByFrame)))
+            }
+            other if io::is_io(other) => {
+                let trace = Arc::new(Trace::default());
+                Doing::Io(io::work(&self.scene, self.id, &trace), trace)
             }
             _ => Doing::Other(work(&self.scene, self.id)),
         };
         self.state = State::Working;
     }
 
-    /// A timer that is due before the cutoff; one due at or after it never fires (P2).
-    fn timer(&self, now: Moment, timeout: Duration) -> Option<Timer> {
-        let due = now + timeout;
-        let may_fire = !self.scene.in_execution()
-            || (!self.scene.is_signalled() && due < self.scene.cell.normal_cutoff());
-        may_fire.then(|| Timer { sleep: Box::pin(tokio::time::sleep(timeout)), due })
-    }
-
-    /// Whether the timer has run out, before the signal if there was one.
-    fn has_timed_out(&mut self, context: &mut Context<'_>) -> bool {
-        let Some(timer) = &mut self.timer else { return false };
-        if timer.sleep.as_mut().poll(context).is_pending() {
-            return false;
-        }
-        let due = timer.due;
-        let signalled_first = self.scene.in_execution()
-            && self.scene.cell.signal_at().is_some_and(|signal_at| signal_at <= due);
-        if signalled_first {
-            self.timer = None;
-        }
-        !signalled_first
-    }
-
     fn over(&self) -> Option<Duration> {
-        let due = self.timer.as_ref()?.due;
+        let due = self.timer.as_ref()?.due();
         let now = self.now();
         (now > due).then(|| now.since(due))
     }
@@ -155,7 +136,9 @@ impl Frame {
                 Pin::new(pauses).poll(context).map(|()| conclude(scene, id, step, Verdict::Success))
             }),
             Doing::Thread(waiting) => Ok(Pin::new(waiting).poll(context)),
-            Doing::Other(future) => contain(|| future.as_mut().poll(context)),
+            Doing::Other(future) | Doing::Io(future, _) => {
+                contain(|| future.as_mut().poll(context))
+            }
             Doing::Nothing => Ok(Poll::Pending),
         }
     }
@@ -169,7 +152,8 @@ impl Frame {
     ) -> (StepEnd, Verdict) {
         self.state = State::Ended;
         let over = self.over();
-        let mut end = StepEnd { step: self.id, outcome, code, polls: self.polls, left: None, over };
+        let (step, polls) = (self.id, self.polls);
+        let mut end = StepEnd { step, outcome, code, polls, left: None, over, traces: None };
         let doing = std::mem::replace(&mut self.doing, Doing::Nothing);
         let mut is_on_thread = false;
         match &doing {
@@ -182,8 +166,12 @@ impl Frame {
                     end.outcome = blocking::outcome_when_dropped(&waiting.0);
                 }
             }
-            Doing::Polls(_) | Doing::Other(_) | Doing::Nothing => {}
+            Doing::Polls(_) | Doing::Other(_) | Doing::Io(..) | Doing::Nothing => {}
         }
+        let trace = match &doing {
+            Doing::Io(_, trace) => Some(Arc::clone(trace)),
+            _ => None,
+        };
         // On a thread, the destructor is the thread's (P8).
         let has_destructor = self.step().on_drop.is_some() && !is_on_thread;
         if !has_destructor && matches!(doing, Doing::Polls(_) | Doing::Thread(_) | Doing::Nothing) {
@@ -193,6 +181,7 @@ impl Frame {
         let dropped = contain(|| drop(doing));
         let destroyed = if has_destructor { destroy(&self.scene, self.step()) } else { Ok(()) };
         drop(stay);
+        end.traces = trace.map(|trace| trace.seen());
         if dropped.is_ok() && destroyed.is_ok() {
             return (end, verdict);
         }
@@ -228,7 +217,7 @@ impl Frame {
                 let (outcome, code) = outcome_of(&verdict);
                 Poll::Ready(self.end(outcome, code, verdict))
             }
-            Ok(Poll::Pending) if self.has_timed_out(context) => {
+            Ok(Poll::Pending) if limit::is_over(&mut self.timer, &self.scene, context) => {
                 Poll::Ready(self.end_dropped(TIMEOUT_TOTAL, true))
             }
             Ok(Poll::Pending) => Poll::Pending,

@@ -17,9 +17,10 @@ use crate::workload::fault::{Fault, nearest};
 use crate::workload::tree::{Bytes, Entry, Place, cut, mark, quote};
 use crate::workload::walk::{Given, Item, Value, Walk};
 use crate::workload::{
-    BlockingOp, ClosedOrKept, CpuAmount, CpuPlace, Destructor, DestructorWork, Expect, ExpectGap,
-    ExpectRow, Fail, Load, Middleware, OnSignal, Pace, Pool, Profile, Runtime, SettlementPolicy,
-    ShutdownMode, ShutdownPlan, Span, Spread, Stage, Step, Wait, Work, Workload, keys,
+    Address, BlockingOp, ClosedOrKept, Connection, CpuAmount, CpuPlace, Destructor, DestructorWork,
+    Drip, Expect, ExpectGap, ExpectRow, Fail, Http, Load, Middleware, OnSignal, Pace, Peer, Pool,
+    Profile, ReadUntil, Runtime, SettlementPolicy, ShutdownMode, ShutdownPlan, Span, Spread, Stage,
+    Step, Tcp, Wait, Work, Workload, Write, keys, url,
 };
 
 /// Where a tree came from.
@@ -35,19 +36,22 @@ pub struct Origin<'a> {
 /// How many execute at once when a rate says how fast they come (SPEC section 6).
 const PACED_CONCURRENCY: u32 = 1_024;
 
+/// What is written where no `size` says it.
+const ORDINARY_SIZE: u64 = 4_096;
+
 /// The failure of a cooperative step that was told to stop and has no word of its own.
 const INTERRUPTED: &str = "INTERRUPTED";
 
 /// The workload that a tree says, or all its faults; `faults` are those already known.
 pub fn workload<'a>(
     root: &'a [Entry<'a>],
-    origin: Origin<'_>,
+    origin: Origin<'a>,
     faults: Vec<Fault>,
 ) -> Result<Workload, Vec<Fault>> {
     let mut walk = Walk::new();
     walk.faults = faults;
     let given = walk.file(&keys::ROOT, root);
-    let mut check = Check::new(walk.faults, origin.text, &given);
+    let mut check = Check::new(walk.faults, &origin, &given);
     let workload = check.workload(&given, origin);
     if check.faults.is_empty() { Ok(workload) } else { Err(check.faults) }
 }
@@ -62,27 +66,35 @@ struct Check<'a> {
     /// Where each name was first given, or the step of a default name stands.
     names: HashMap<Cow<'a, str>, &'a Place>,
     declared: Declared<'a>,
+    /// The folder of the file: where relative paths start.
+    folder: &'a Path,
 }
 
 /// What steps may refer to by name.
 struct Declared<'a> {
     breakers: BTreeSet<&'a str>,
     bulkheads: BTreeSet<&'a str>,
-    peers: BTreeSet<&'a str>,
+    /// In the order of the file.
+    peers: Vec<&'a str>,
 }
 
 impl<'a> Declared<'a> {
     fn new(root: &Given<'a>) -> Self {
-        let names = |key| root.map(key).iter().map(|item| &*item.entry.key).collect();
-        Self { breakers: names("breakers"), bulkheads: names("bulkheads"), peers: names("peers") }
+        let names = |key| root.map(key).iter().map(|item| &*item.entry.key);
+        Self {
+            breakers: names("breakers").collect(),
+            bulkheads: names("bulkheads").collect(),
+            peers: names("peers").collect(),
+        }
     }
 }
 
 impl<'a> Check<'a> {
-    fn new(faults: Vec<Fault>, text: &str, root: &Given<'a>) -> Self {
+    fn new(faults: Vec<Fault>, origin: &Origin<'a>, root: &Given<'a>) -> Self {
         Self {
             faults,
-            lines: Lines::new(text),
+            lines: Lines::new(origin.text),
+            folder: origin.path.parent().unwrap_or(Path::new("")),
             steps: Vec::new(),
             names: HashMap::new(),
             declared: Declared::new(root),
@@ -101,6 +113,7 @@ impl<'a> Check<'a> {
         let load = self.load(root);
         let shutdown = shutdown(&section(root, "shutdown", &keys::SHUTDOWN));
         let settlement = self.settlement(root, profile);
+        let peers = self.peers(root);
         let course = self.course(root);
         let expect = root.table("expect").map(|given| self.expect(given));
         let lines = self.lines.of_keys(root);
@@ -116,6 +129,7 @@ impl<'a> Check<'a> {
             runtime,
             load,
             shutdown,
+            peers,
             settlement,
             steps: std::mem::take(&mut self.steps),
             middleware: course.middleware,
@@ -389,9 +403,10 @@ impl<'a> Check<'a> {
         }
         if let (Some(url), Some(item)) = (given.text("url"), given.get("url"))
             && let Some(name) = url.strip_prefix("peer:")
-            && !self.declared.peers.contains(name)
+            && !self.declared.peers.contains(&name)
         {
-            let fault = dangling(item.place(), "url", "peers", name, &self.declared.peers);
+            let declared = self.declared.peers.iter().copied().collect();
+            let fault = dangling(item.place(), "url", "peers", name, &declared);
             self.faults.push(fault);
         }
     }
@@ -434,7 +449,18 @@ impl<'a> Check<'a> {
                 self.io_keys(given);
                 match given.word("op")? {
                     "sleep" => Some(Work::Sleep { duration: self.span(given, "for")? }),
-                    _ => None,
+                    "tcp" => self.tcp(given),
+                    "http" => self.http(given),
+                    "read" => Some(Work::Read { path: self.folder.join(given.text("path")?) }),
+                    _ => Some(Work::Write(Box::new(Write {
+                        path: self.folder.join(given.text("path")?),
+                        size: match &given.get("size").map(|item| &item.value) {
+                            Some(Value::Size(bytes)) => *bytes,
+                            _ => ORDINARY_SIZE,
+                        },
+                        sync: given.flag("sync")?,
+                        keep: given.flag("keep")?,
+                    }))),
                 }
             }
             "polls" => Some(Work::Polls { count: given.whole("count")? }),
@@ -504,9 +530,139 @@ impl<'a> Check<'a> {
                 self.fault(item.key_place(), message);
             }
         }
-        if op == "sleep" && !given.mentions("for") {
-            self.fault(given.place, "an io step with op = \"sleep\" needs `for`");
+        let needed = match op {
+            "sleep" => "for",
+            "tcp" | "http" => "url",
+            _ => "path",
+        };
+        if !given.mentions(needed) {
+            let message = format!("an io step with op = \"{op}\" needs `{needed}`");
+            self.fault(given.place, message);
         }
+        if let (Some(""), Some(item)) = (given.text("path"), given.get("path")) {
+            self.fault(item.place(), "path is empty; write the name of a file");
+        }
+    }
+
+    fn tcp(&mut self, given: &Given) -> Option<Work> {
+        let (to, _) = self.address(given, "tcp", None)?;
+        Some(Work::Tcp(Box::new(Tcp {
+            connection: connection(given, to),
+            send: given.text("send").unwrap_or_default().to_owned(),
+            read: given.word("read").map(|word| match word {
+                "first" => ReadUntil::First,
+                _ => ReadUntil::End,
+            }),
+            hold: given.time("hold"),
+        })))
+    }
+
+    fn http(&mut self, given: &Given) -> Option<Work> {
+        let body = given.text("body").unwrap_or_default();
+        let method = given.text("method").unwrap_or(if body.is_empty() { "GET" } else { "POST" });
+        let is_token =
+            |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
+        if let (false, Some(item)) = (method.chars().all(is_token), given.get("method")) {
+            let message =
+                format!("method is {}; write one like \"GET\" or \"POST\"", quote(method));
+            self.fault(item.place(), message);
+            return None;
+        }
+        let (to, url) = self.address(given, "http", Some(80))?;
+        Some(Work::Http(Box::new(Http {
+            connection: connection(given, to),
+            authority: url.as_ref().map_or("localhost", |url| url.authority).to_owned(),
+            target: url.as_ref().map_or("/", |url| url.target).to_owned(),
+            method: method.to_owned(),
+            body: body.to_owned(),
+            expect_status: given.whole("expect_status").map(|status| small(Some(status)) as u16),
+        })))
+    }
+
+    /// Whom a `url` means, and the URL itself when that is no peer.
+    fn address<'u>(
+        &mut self,
+        given: &Given<'u>,
+        scheme: &str,
+        default_port: Option<u16>,
+    ) -> Option<(Address, Option<url::Url<'u>>)> {
+        let (text, item) = (given.text("url")?, given.get("url")?);
+        if let Some(name) = text.strip_prefix("peer:") {
+            // One that is not declared has been reported.
+            let place = self.declared.peers.iter().position(|peer| *peer == name)?;
+            return Some((Address::Peer(place), None));
+        }
+        let found = url::parse(text, scheme).and_then(|url| match url.port.or(default_port) {
+            Some(port) => Ok((url, port)),
+            None => Err("its port is missing"),
+        });
+        match found {
+            Ok((url, _)) if scheme == "tcp" && url.target != "/" => {
+                let message = format!("url is {}; a tcp connection has no path", quote(text));
+                self.fault(item.place(), message);
+                None
+            }
+            Ok((url, port)) => {
+                let host = url.host.to_owned();
+                Some((Address::Host { host, port }, Some(url)))
+            }
+            Err(why) => {
+                let form = match scheme {
+                    "http" => "http://HOST:PORT/PATH",
+                    _ => "tcp://HOST:PORT",
+                };
+                let message = format!(
+                    "url is {}: {why}; with op = \"{scheme}\" use {form}, or peer:NAME",
+                    quote(text)
+                );
+                let help = text.starts_with("https:").then(|| {
+                    "there is no TLS in this program; reach the service in plain HTTP".to_owned()
+                });
+                self.faults.push(Fault::new(item.place(), message).help(help));
+                None
+            }
+        }
+    }
+
+    fn peers(&mut self, root: &Given<'a>) -> Vec<Peer> {
+        root.map("peers").iter().filter_map(|item| self.peer(item)).collect()
+    }
+
+    fn peer(&mut self, item: &Item<'a>) -> Option<Peer> {
+        let Value::Table(given) = &item.value else { return None };
+        if let (Some(_), Some(second)) = (given.get("reset_after"), given.get("close_after")) {
+            let message =
+                "`reset_after` and `close_after` exclude each other; leave out one of them";
+            self.fault(second.key_place(), message);
+        }
+        if given.flag("refuse") == Some(true)
+            && let Some((name, other)) = given.all().find(|(name, _)| *name != "refuse")
+        {
+            let message = format!("`{name}` has no use with refuse = true; leave out one of them");
+            self.fault(other.key_place(), message);
+        }
+        let has_no_body = matches!(given.whole("status"), Some(204 | 304));
+        if has_no_body && given.whole("body").is_some_and(|body| body > 0) {
+            let message = "an answer of status 204 or 304 has no body; leave out `body`";
+            self.fault(place_of(given, "body"), message);
+        }
+        Some(Peer {
+            name: item.entry.key.clone().into_owned(),
+            answer_after: given.time("answer_after")?,
+            status: small(given.whole("status")) as u16,
+            body: given.whole("body")?,
+            drip: given.table("drip").and_then(|drip| {
+                Some(Drip {
+                    bytes: drip.whole("bytes")?,
+                    every: drip.time("every")?,
+                    stop_after: drip.whole("stop_after"),
+                })
+            }),
+            reset_after: given.whole("reset_after"),
+            close_after: given.whole("close_after"),
+            refuse: given.flag("refuse")?,
+            accept_after: given.time("accept_after")?,
+        })
     }
 
     fn cpu_amount(&mut self, given: &Given) -> Option<CpuAmount> {
@@ -807,6 +963,15 @@ fn total_range(profile: &str) -> (Duration, Duration) {
     }
 }
 
+fn connection(given: &Given, to: Address) -> Connection {
+    Connection {
+        to,
+        connect_timeout: given.time("connect_timeout"),
+        read_timeout: given.time("read_timeout"),
+        idle_timeout: given.time("idle_timeout"),
+    }
+}
+
 fn fail(item: &Item) -> Option<Fail> {
     match &item.value {
         Value::Text(code) => {
@@ -836,6 +1001,7 @@ fn blocking_op(word: &str) -> Option<BlockingOp> {
         "spin" => Some(BlockingOp::Spin),
         "lock" => Some(BlockingOp::Lock),
         "fsync" => Some(BlockingOp::Fsync),
+        "dns" => Some(BlockingOp::Dns),
         _ => None,
     }
 }
@@ -845,6 +1011,7 @@ fn obligation(word: &str) -> Option<Obligation> {
         "execution" => Some(Obligation::Execution),
         "task" => Some(Obligation::Task),
         "thread" => Some(Obligation::Thread),
+        "connection" => Some(Obligation::Connection),
         "callback" => Some(Obligation::Callback),
         "scope" => Some(Obligation::Scope),
         "settlement" => Some(Obligation::Settlement),
@@ -905,6 +1072,9 @@ impl Lines {
     /// The lines of what was written in the tables that hold no steps.
     fn of_keys(&self, root: &Given) -> BTreeMap<String, u32> {
         let mut lines = BTreeMap::new();
+        for peer in root.map("peers") {
+            lines.insert(format!("peers.{}", peer.entry.key), self.of(peer.key_place()));
+        }
         for table in ["budget", "runtime", "load", "shutdown", "settlement", "expect"] {
             let Some(given) = root.table(table) else { continue };
             for (name, item) in given.all() {

@@ -18,9 +18,16 @@ use crate::workload::{Workload, check, settings};
 
 /// The most bytes of a file; what is longer is no workload.
 const LONGEST_FILE: u64 = 16 << 20;
+/// The format of what we write is named within so many characters.
+const LONGEST_HEAD: usize = 100;
 
-/// Reads a workload file; `settings` are the `KEY=VALUE` words of `--set`.
+/// The workload that a file says; `settings` are the `KEY=VALUE` words of `--set`.
 pub fn load(path: &Path, settings: &[String]) -> Result<Workload, Faults> {
+    parse(path, &read(path, settings)?, settings)
+}
+
+/// Reads the text of a workload file; `settings` are shown in its faults.
+pub fn read(path: &Path, settings: &[String]) -> Result<String, Faults> {
     let refuse =
         |message: String| Faults::new(path, "", settings, vec![Fault::new(&Place::Whole, message)]);
     let mut bytes = Vec::new();
@@ -30,13 +37,17 @@ pub fn load(path: &Path, settings: &[String]) -> Result<Workload, Faults> {
         return Err(refuse(format!("the file cannot be read: {}", reason(&error))));
     }
     if bytes.len() as u64 > LONGEST_FILE {
+        let head = String::from_utf8_lossy(&bytes[..LONGEST_HEAD]);
+        if let Some(fault) = json(&head) {
+            return Err(Faults::new(path, &head, settings, vec![fault]));
+        }
         return Err(refuse(format!(
             "the file is longer than {} MiB, which no workload is",
             LONGEST_FILE >> 20
         )));
     }
     match String::from_utf8(bytes) {
-        Ok(text) => parse(path, &text, settings),
+        Ok(text) => Ok(text),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
             let byte = error.as_bytes()[at];
@@ -64,8 +75,29 @@ fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// What is JSON gets one fault: no TOML begins like it, and a parser of TOML finds hundreds.
+fn json(text: &str) -> Option<Fault> {
+    let start = text.len() - text.trim_start().len();
+    if !text[start..].starts_with('{') {
+        return None;
+    }
+    let head: String = text[start..].chars().take(LONGEST_HEAD).collect();
+    let ours = |format: &str| head.contains(format);
+    let message = if ours("\"deadline-run.report/") {
+        "it is a report and no workload; `deadline-run show FILE` shows it"
+    } else if ours("\"deadline-run.events/") {
+        "it holds the events of a run and is no workload; `deadline-run show FILE` makes a report of it"
+    } else {
+        "it is JSON and no workload, which is TOML"
+    };
+    Some(Fault::new(&Place::File(Bytes { start, end: start + 1 }), message))
+}
+
 /// The tree of a text, or its faults of syntax.
 fn read_document(text: &str) -> Result<Vec<Entry<'_>>, Vec<Fault>> {
+    if let Some(fault) = json(text) {
+        return Err(vec![fault]);
+    }
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         return Ok(entries(table.into_inner(), &|bytes| Place::File(bytes)));

@@ -69,6 +69,8 @@ pub enum Shape {
     Number { least: f64, most: f64 },
     /// A span of time in a range, ends included.
     Time { least: Duration, most: Duration },
+    /// So many bytes, `4KiB`.
+    Size,
     /// So many in a second or a minute, `50/s`.
     Rate,
     /// One of a few words.
@@ -263,7 +265,7 @@ pub static ROOT: Section = Section {
             "a program that runs beside the deliveries",
         ),
         later("check", Shape::Sections(&CHECK), Absent, "what must hold after the last receipt"),
-        later(
+        key(
             "peers",
             Shape::Map(&Shape::Section(&PEER)),
             Absent,
@@ -612,7 +614,7 @@ pub static STEP: Kinds = Kinds {
         Kind {
             word: "io",
             since: Since::Now,
-            doc: "sleeps on the runtime's timer; later also sockets and files",
+            doc: "sleeps, or uses real sockets and files",
             keys: &[
                 key("op", Shape::Word(IO_OPS), Required, "what it does"),
                 key("for", SPAN, Says("needed with op sleep"), "how long it sleeps"),
@@ -636,16 +638,21 @@ pub static STEP: Kinds = Kinds {
                     "from the end of the request to the first byte",
                 ),
                 key("idle_timeout", SOME_TIME, Absent, "between bytes"),
-                key("method", Shape::Name, Says("GET"), "of http"),
+                key("method", Shape::Name, Says("GET, or POST with a body"), "of http"),
                 key("body", Shape::Text, Absent, "of http"),
                 key("send", Shape::Text, Absent, "of tcp"),
-                key("expect_status", whole(100, 599), Says("2xx"), "of http"),
-                key("keep_alive", Shape::Flag, Says("false"), "keeps one http connection per slot"),
+                key("expect_status", whole(200, 599), Says("2xx"), "of http"),
+                later(
+                    "keep_alive",
+                    Shape::Flag,
+                    Says("false"),
+                    "keeps one http connection per slot",
+                ),
                 key("hold", SOME_TIME, Absent, "keeps a tcp connection open that long"),
                 key("read", Shape::Word(TCP_READS), Absent, "until when tcp reads"),
-                key("size", Shape::Text, Absent, "how much is written, 1MiB"),
-                key("sync", Shape::Flag, Says("false"), "syncs what was written"),
-                key("keep", Shape::Flag, Says("false"), "leaves what was written"),
+                key("size", Shape::Size, Says("4KiB"), "how much is written, 1MiB"),
+                key("sync", Shape::Flag, Otherwise::Flag(false), "syncs what was written"),
+                key("keep", Shape::Flag, Otherwise::Flag(false), "leaves what was written"),
             ],
         },
         Kind {
@@ -833,15 +840,15 @@ static BLOCKING_OPS: &[Word] = &[
     word("spin", "computes"),
     word("lock", "waits for a lock that is not given to it"),
     word("fsync", "writes and syncs a temporary file"),
-    later_word("dns", "looks up a name"),
+    word("dns", "looks up a name, and the answer takes that long"),
 ];
 static POOLS: &[Word] = &[word("shared", "one of the runtime's"), word("own", "one of its own")];
 static IO_OPS: &[Word] = &[
     word("sleep", "sleeps on the runtime's timer"),
-    later_word("tcp", "a connection"),
-    later_word("http", "a request"),
-    later_word("read", "reads a file"),
-    later_word("write", "writes a file"),
+    word("tcp", "a connection"),
+    word("http", "a request"),
+    word("read", "reads a file"),
+    word("write", "writes a file"),
 ];
 static TCP_READS: &[Word] = &[word("first", "the first bytes"), word("end", "end of the stream")];
 static WAITS: &[Word] = &[
@@ -891,14 +898,24 @@ static BULKHEAD: Section = Section {
 static PEER: Section = Section {
     title: "[peers.NAME]",
     keys: &[
-        key("answer_after", ANY_TIME, Absent, "from the end of the request"),
-        key("status", whole(100, 599), Says("200"), "of its answer"),
-        key("body", whole(0, MOST), Says("0"), "bytes of its answer"),
+        key(
+            "answer_after",
+            ANY_TIME,
+            Otherwise::Time(Duration::ZERO),
+            "from the end of the request",
+        ),
+        key("status", whole(200, 599), Otherwise::Whole(200), "of its answer"),
+        key("body", whole(0, MOST), Otherwise::Whole(0), "bytes of its answer"),
         key("drip", Shape::Section(&DRIP), Absent, "sends the body in pieces"),
         key("reset_after", whole(0, MOST), Absent, "resets after so many bytes of body"),
         key("close_after", whole(0, MOST), Absent, "closes after so many bytes of body"),
-        key("refuse", Shape::Flag, Says("false"), "refuses connections"),
-        key("accept_after", ANY_TIME, Absent, "how long it takes to accept"),
+        key("refuse", Shape::Flag, Otherwise::Flag(false), "refuses connections"),
+        key(
+            "accept_after",
+            ANY_TIME,
+            Otherwise::Time(Duration::ZERO),
+            "how long it takes to accept",
+        ),
     ],
 };
 
@@ -1004,6 +1021,13 @@ static EXPECT: Section = Section {
         key("unproven", COUNT, Absent, "deliveries of which something was not seen to end"),
         key("nothing_started", COUNT, Absent, "deliveries that opened nothing"),
         key("degraded", COUNT, Absent, "deliveries with a degraded result"),
+        key("partial_effects", COUNT, Absent, "deliveries of which a step sent or wrote a part"),
+        key(
+            "unknown_effects",
+            COUNT,
+            Absent,
+            "deliveries of which nobody said what came of what a step sent or wrote",
+        ),
         key("elapsed", TIME, Absent, "the whole run"),
         key("ending", Shape::Bound(Measure::Ending), Absent, "how the run ended"),
         key("p50", TIME, Absent, "of delivery time"),
@@ -1049,7 +1073,7 @@ static OBLIGATIONS: &[Word] = &[
     later_word("process_tree", "all that a process started"),
     later_word("pipe", "a pipe of a process"),
     later_word("port", "a port that was listened on"),
-    later_word("connection", "a connection"),
+    word("connection", "a connection"),
 ];
 static GAP_STATES: &[Word] =
     &[word("late", "the receipt came late"), word("unproven", "no receipt came")];

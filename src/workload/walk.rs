@@ -63,6 +63,8 @@ pub enum Value<'a> {
     Flag(bool),
     /// Of [`Shape::Whole`].
     Whole(u64),
+    /// Of [`Shape::Size`], in bytes.
+    Size(u64),
     /// Of [`Shape::Number`].
     Number(f64),
     /// Of [`Shape::Time`].
@@ -483,6 +485,23 @@ impl Walk {
                     ),
                 ),
             },
+            (Shape::Size, tree::Value::Text(text)) => match parse_size(text) {
+                Some(bytes) => Some(Value::Size(bytes)),
+                None => self.fault(
+                    place,
+                    format!(
+                        "{label} is {}; write a whole number and a unit, \"4KiB\" or \"1MB\"",
+                        quote(text)
+                    ),
+                ),
+            },
+            (Shape::Size, tree::Value::Whole(text, _)) => {
+                let text = tree::cut(text);
+                let message = format!(
+                    "{label} is the number {text}; write it as text with a unit, \"{text}B\""
+                );
+                self.fault(place, message)
+            }
             (Shape::Word(words), tree::Value::Text(text)) => {
                 self.word(words, text, place, label).map(Value::Word)
             }
@@ -526,6 +545,7 @@ impl Walk {
                 | Shape::Number { .. }
                 | Shape::Time { .. }
                 | Shape::Rate
+                | Shape::Size
                 | Shape::Word(_)
                 | Shape::List(_)
                 | Shape::Section(_)
@@ -715,7 +735,12 @@ fn find(keys: &'static [Key], name: &str) -> Option<&'static Key> {
 /// Whether a shape is written with this type of value.
 fn takes(shape: &Shape, value: &tree::Value<'_>) -> bool {
     match shape {
-        Shape::Text | Shape::Name | Shape::Time { .. } | Shape::Rate | Shape::Word(_) => {
+        Shape::Text
+        | Shape::Name
+        | Shape::Time { .. }
+        | Shape::Rate
+        | Shape::Size
+        | Shape::Word(_) => {
             matches!(value, tree::Value::Text(_))
         }
         Shape::Flag => matches!(value, tree::Value::Flag(_)),
@@ -743,6 +768,7 @@ fn wanted(shape: &Shape, label: &Label<'_>) -> String {
         Shape::Whole { least, most } => format!("write a whole number from {least} to {most}"),
         Shape::Number { least, most } => format!("write a number from {least} to {most}"),
         Shape::Time { .. } => "write a span of time as text, like \"250ms\"".to_owned(),
+        Shape::Size => "write an amount as text, like \"4KiB\"".to_owned(),
         Shape::Rate => "write a rate as text, like \"50/s\"".to_owned(),
         Shape::Word(words) => {
             format!("write one of {} in quotes", supported(words))
@@ -798,4 +824,26 @@ fn rate(text: &str) -> Option<Rate> {
     // Above 0 as a rate too: a subnormal number is one a minute in longer than any run.
     let rate = Rate { amount, per };
     (amount > 0.0 && rate.per_second().is_normal() && rate.gap_nanos().is_finite()).then_some(rate)
+}
+
+/// The largest file that can be asked for.
+const LARGEST: u64 = 1 << 50;
+
+/// Bytes of `4KiB`, `1MB`, `512B`.
+fn parse_size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let (base, power) = match unit.trim() {
+        "" | "B" => (1_u64, 0),
+        "KB" | "kB" => (1_000, 1),
+        "MB" => (1_000, 2),
+        "GB" => (1_000, 3),
+        "KiB" => (1_024, 1),
+        "MiB" => (1_024, 2),
+        "GiB" => (1_024, 3),
+        _ => return None,
+    };
+    let bytes = number.parse::<u64>().ok()?.checked_mul(base.pow(power))?;
+    (bytes <= LARGEST).then_some(bytes)
 }

@@ -47,6 +47,7 @@ fn run(text: &str) -> Report {
         started: String::new(),
         elapsed_us: 0,
         shutdown: audit.shutdown,
+        peers: run.peers,
     };
     let report = Report::assemble(&workload, facts, audit.deliveries, Listed::All);
     assert_eq!(report.deliveries.len(), run.log.deliveries.len());

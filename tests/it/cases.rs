@@ -41,6 +41,7 @@ pub fn run(path: &std::path::Path) -> (Report, Vec<String>) {
         started: String::new(),
         elapsed_us: 0,
         shutdown: audit.shutdown,
+        peers: run.peers,
     };
     let report = Report::assemble(&workload, facts, audit.deliveries, Listed::All);
     (report, audit.disagreements)
@@ -58,7 +59,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
 }
 
 /// Held by whoever runs workloads: what one does to the machine is not to be seen in the other.
-static MACHINE: Mutex<()> = Mutex::new(());
+pub static MACHINE: Mutex<()> = Mutex::new(());
 
 #[test]
 fn each_case_keeps_its_promise_and_the_two_readings_of_the_rules_agree() {

@@ -88,6 +88,68 @@ const CASES: &[(&str, Findings)] = &[
         &[],
     ),
     (handler!("a", "kind = 'cooperative'\nfor = '1001ms'\ndetach = true"), &[]),
+    // Sockets and files.
+    (handler!("a", "kind = 'io'\nop = 'http'\nurl = 'peer:p'\n[peers.p]\nbody = 1"), &[]),
+    (
+        handler!("a", "kind = 'io'\nop = 'http'\nurl = 'http://127.0.0.1:1'\ndetach = true"),
+        &[(TaskOutlasts, "a", 3)],
+    ),
+    (
+        handler!("a", "kind = 'io'\nop = 'http'\nurl = 'http://api.example'"),
+        &[(ThreadOutlasts, "a", 3)],
+    ),
+    (handler!("a", "kind = 'io'\nop = 'read'\npath = 'x'"), &[(ThreadOutlasts, "a", 3)]),
+    (handler!("a", "kind = 'io'\nop = 'write'\npath = 'x'"), &[(ThreadOutlasts, "a", 3)]),
+    (
+        handler!(
+            "a",
+            "kind = 'io'\nop = 'http'\nurl = 'http://127.0.0.1:1'\nread_timeout = '749ms'\nidle_timeout = '750ms'"
+        ),
+        &[(TimeoutNeverFires, "a", 3)],
+    ),
+    (
+        handler!(
+            "a",
+            "kind = 'io'\nop = 'tcp'\nurl = 'tcp://127.0.0.1:1'\nread_timeout = '99ms'\nconnect_timeout = '100ms'\ntimeout = '100ms'"
+        ),
+        &[(TimeoutNeverFires, "a", 3)],
+    ),
+    (handler!("a", "kind = 'polls'\ncount = 1\n[peers.p]\nbody = 1"), &[(NoEffect, "peers.p", 7)]),
+    (
+        handler!(
+            "a",
+            "kind = 'io'\nop = 'http'\nurl = 'peer:p'\nread_timeout = '9ms'\n[peers.p]\n[expect]\ncodes.TIMEOUT_READ = 1\ncodes.TIMEOUT_IDLE = 1"
+        ),
+        &[(UnknownCode, "expect.codes.TIMEOUT_IDLE", 12)],
+    ),
+    (
+        handler!(
+            "a",
+            "kind = 'io'\nop = 'http'\nurl = 'peer:p'\n[peers.p]\n[[expect.gap]]\nkind = 'connection'\n[[expect.gap]]\nkind = 'thread'"
+        ),
+        &[(NeverHolds, "expect.gap.2", 11)],
+    ),
+    (
+        handler!(
+            "a",
+            "kind = 'io'\nop = 'http'\nurl = 'peer:p'\n[peers.p]\nanswer_after = '813ms'"
+        ),
+        &[(AlwaysInterrupted, "a", 3)],
+    ),
+    (
+        handler!(
+            "a",
+            "kind = 'io'\nop = 'http'\nurl = 'peer:p'\nread_timeout = '99ms'\n[peers.p]\nanswer_after = '60s'"
+        ),
+        &[],
+    ),
+    (
+        handler!(
+            "a",
+            "kind = 'io'\nop = 'http'\nurl = 'peer:p'\nconnect_timeout = '99ms'\n[peers.p]\naccept_after = '60s'"
+        ),
+        &[],
+    ),
     // Destructors.
     (
         handler!(

@@ -461,6 +461,7 @@ fn degraded_result_ready_at_the_normal_cutoff_needs_no_signal() {
         polls: 1,
         left: None,
         over: None,
+        traces: None,
     };
     record(&mut machine, at(1_500), Observation::StepEnded(Arc::new(end)), &mut log);
     record(&mut machine, at(1_500), Observation::Degraded { step }, &mut log);

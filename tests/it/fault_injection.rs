@@ -239,6 +239,7 @@ fn report(run: &Run, audit: audit::Audit) -> Report {
         started: String::new(),
         elapsed_us: 0,
         shutdown: audit.shutdown,
+        peers: Vec::new(),
     };
     Report::assemble(&run.workload, facts, audit.deliveries, Listed::All)
 }

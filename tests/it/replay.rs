@@ -75,7 +75,8 @@ fn a_forced_run_replays() {
                 [[handler]]\nkind = \"io\"\nop = \"sleep\"\nfor = \"50s\"\n";
     let workload = workload::file::parse(Path::new("forced.toml"), text, &[]).expect("it is valid");
     let (plan, workload) = (Arc::new(Plan::new(&workload)), Arc::new(workload));
-    let options = drive::real::Options { max_time: Some(Duration::from_secs(2)), signals: None };
+    let options =
+        drive::real::Options { max_time: Some(Duration::from_secs(2)), ..Default::default() };
     let run = drive::real::run(&workload, &plan, &options, &Default::default()).expect("it runs");
     if let Err(difference) = replay(&plan, &run.log) {
         panic!("{difference}");
@@ -125,7 +126,7 @@ fn bounded_runs_lose_no_delivery() {
     let (plan, workload) = (Arc::new(Plan::new(&workload)), Arc::new(workload));
     for round in 0..20 {
         let max_time = Some(Duration::from_millis(20 + round));
-        let options = drive::real::Options { max_time, signals: None };
+        let options = drive::real::Options { max_time, ..Default::default() };
         let run =
             drive::real::run(&workload, &plan, &options, &Default::default()).expect("it runs");
         let audit = audit::judge(&workload, &plan, &run.log);

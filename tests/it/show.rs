@@ -98,7 +98,8 @@ fn what_is_no_report_is_refused_by_what_it_is() {
         (".", "error: . cannot be read: Is a directory\n"),
         (
             "a.toml",
-            "error: a.toml:1:1: expected value; use a file that `--report json=FILE` wrote\n",
+            "error: a.toml:1:1: expected value; use a file that `--report json=FILE` or \
+             `--events FILE` wrote\n",
         ),
         (
             "newer.json",

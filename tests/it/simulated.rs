@@ -551,7 +551,7 @@ impl Simulation<'_> {
     }
 
     fn note_step_end(&mut self, step: StepId, outcome: StepOutcome, code: Option<Code>) {
-        let end = StepEnd { step, outcome, code, polls: 1, left: None, over: None };
+        let end = StepEnd { step, outcome, code, polls: 1, left: None, over: None, traces: None };
         self.observe(Observation::StepEnded(Arc::new(end)));
     }
 }

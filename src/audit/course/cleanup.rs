@@ -68,7 +68,7 @@ impl Course<'_> {
     pub(in crate::audit) fn terminate_state(&self, step: StepId) -> TerminateState {
         let element = self.element(step);
         if element.started.is_none() {
-            return if self.is_released() {
+            return if self.is_released() && !self.is_left_unfrozen() {
                 TerminateState::BudgetExhausted
             } else {
                 TerminateState::NotRun
@@ -80,6 +80,9 @@ impl Course<'_> {
                 Verdict::Failure { .. } => TerminateState::Failed,
                 Verdict::Panic => TerminateState::Panicked,
             },
+            None if element.cut_due.is_none() && self.is_left_unfrozen() => {
+                TerminateState::Interrupted
+            }
             _ => {
                 let cut_due = element.cut_due.unwrap_or(self.end);
                 let share_was_used = element.until.is_none_or(|until| until <= cut_due);
@@ -100,8 +103,21 @@ impl Course<'_> {
                 Verdict::Success => ScopeState::Disposed,
                 Verdict::Failure { .. } | Verdict::Panic => ScopeState::Failed,
             },
+            None if element.cut_due.is_none() && self.is_left_unfrozen() => ScopeState::NotRun,
             _ => ScopeState::TimedOut,
         }
+    }
+
+    /// Whether something of cleanup went wrong, and did not only lack the time.
+    pub(in crate::audit) fn has_unclean(&self) -> bool {
+        let is_bad = |state| {
+            matches!(
+                state,
+                TerminateState::Failed | TerminateState::Panicked | TerminateState::TimedOut
+            )
+        };
+        self.due_callbacks().iter().any(|(_, step)| is_bad(self.terminate_state(*step)))
+            || matches!(self.scope_state(), ScopeState::Failed | ScopeState::TimedOut)
     }
 
     /// Whether everything that was due of cleanup went well.

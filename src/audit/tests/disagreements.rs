@@ -1,10 +1,12 @@
 //! Doctored logs: each names the rule that it breaks.
 
 use super::world::*;
-use crate::event::{Decision, Observation, Settlement, StepId, Verdict};
+use std::time::Duration;
+
+use crate::event::{Decision, Observation, Settlement, StepEnd, StepId, StepOutcome, Verdict};
 use crate::obligation::{Evidence, Obligation};
 use crate::timeline::Reason;
-use crate::workload::Stage;
+use crate::workload::{Address, Connection, Stage, Tcp, Work};
 
 /// One delivery with a callback and a scope, cut and cleaned up as the rules want it.
 struct Sound {
@@ -313,6 +315,57 @@ fn odd_receipts_are_found_and_never_believed() {
     finds(&audit.disagreements, &["C4: release"]);
     let thread = obligation(&audit.deliveries[0], Obligation::Thread);
     assert_eq!(thread.evidence, None);
+}
+
+/// A handler that connects, and waits 1 s at most for the first byte.
+fn asking() -> (World, StepId) {
+    let mut world = World::new();
+    let connection = Connection {
+        to: Address::Host { host: "127.0.0.1".into(), port: 80 },
+        connect_timeout: None,
+        read_timeout: Some(Duration::from_secs(1)),
+        idle_timeout: None,
+    };
+    let (send, read, hold) = (String::new(), None, None);
+    let ask = world.handler("ask", Work::Tcp(Box::new(Tcp { connection, send, read, hold })));
+    (world, ask)
+}
+
+#[test]
+fn a_connection_that_is_missing_or_outlives_its_step_is_found() {
+    let (world, ask) = asking();
+    let (other, _) = asking();
+    let begun = || Course::new().admit(0).start(0, ask);
+    let open = begun()
+        .open(1, 0, Obligation::Connection, ask)
+        .step_ended(9, ask, StepOutcome::Dropped)
+        .close(10, 0, Evidence::ConnectionClosed);
+    finds(&world.disagreements(open), &["section 4", "ask still had one"]);
+    let none = begun().step_ended(9, ask, StepOutcome::Success);
+    finds(&other.disagreements(none), &["section 4", "ask had none"]);
+}
+
+#[test]
+fn a_limit_that_runs_out_too_early_or_where_only_the_signal_counts_is_found() {
+    let ended = |start: u64, at: u64| {
+        let (world, ask) = asking();
+        let code = Some("TIMEOUT_READ".into());
+        let (outcome, polls) = (StepOutcome::Failure, 2);
+        let end = StepEnd { step: ask, outcome, code, polls, left: None, over: None, traces: None };
+        let course = Course::new()
+            .admit(0)
+            .start(0, ask)
+            .see(start, Observation::StepStarted { step: ask })
+            .open(start, 0, Obligation::Connection, ask)
+            .close(at, 0, Evidence::ConnectionClosed)
+            .see(at, Observation::StepEnded(end.into()));
+        world.disagreements(course)
+    };
+    finds(&ended(0, 999_999), &["P12", "not before 1000000.000us", "999999.000us"]);
+    // Begun at 500 ms it is due at `P`, and never fires.
+    finds(&ended(500_000, 1_500_000), &["P2", "from 1500000.000us on"]);
+    let is_about_limits = |text: &String| text.contains("limit");
+    assert!(!ended(400_000, 1_400_000).iter().any(is_about_limits));
 }
 
 #[test]

@@ -1025,7 +1025,8 @@ fn records_that_tie_in_time_have_an_order() {
     let last = world.handler("last", sleep());
     let drop_alone = |step, code: &str| {
         let (outcome, code) = (StepOutcome::Dropped, Some(code.into()));
-        let end = StepEnd { step, outcome, code, polls: 1, left: Some(4), over: None };
+        let end =
+            StepEnd { step, outcome, code, polls: 1, left: Some(4), over: None, traces: None };
         Observation::StepEnded(Arc::new(end))
     };
     let course = Course::new()

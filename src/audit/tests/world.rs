@@ -92,6 +92,7 @@ impl World {
             runtime: Runtime { workers: 2, blocking_threads: 64 },
             load: Load { deliveries: 1, concurrency: 1, pace: None, seed: 0 },
             shutdown: ShutdownPlan::default(),
+            peers: Vec::new(),
             settlement: Some(SettlementPolicy {
                 timeout: Duration::from_secs(5),
                 redeliveries: 0,
@@ -244,7 +245,8 @@ impl Course {
     }
 
     pub fn step_ended(self, micros: u64, step: StepId, outcome: StepOutcome) -> Self {
-        let end = StepEnd { step, outcome, code: None, polls: 1, left: None, over: None };
+        let end =
+            StepEnd { step, outcome, code: None, polls: 1, left: None, over: None, traces: None };
         self.see(micros, Observation::StepEnded(Arc::new(end)))
     }
 

@@ -60,7 +60,7 @@ impl CheckArgs {
 pub(super) fn parse(words: &[OsString], exists: fn(&Path) -> bool, color: bool) -> Parsed {
     match CheckArgs::try_parse_from(&words[1..]) {
         Err(error) => answer(&error, color),
-        Ok(args) => match fault(&args.workloads, &args.reports, exists) {
+        Ok(args) => match fault(&args.workloads, &args.reports, None, exists) {
             Some(fault) => refuse(&fault),
             None => Parsed::Check(args),
         },

@@ -7,18 +7,21 @@ use clap::{ArgAction, Parser};
 
 use super::{Parsed, ReportArg, When, answer, clashing, refuse, report};
 
-/// Prints a saved report again, as the run printed it.
+/// Prints a saved report again, as the run printed it, or the report of a file of events.
 #[derive(Debug, Parser)]
 #[command(
     name = "deadline-run show",
     max_term_width = 100,
     after_help = "\
-Exit status: 0 when it was shown, whatever it says; 2 when it is no report of this format; 70 when
-it could not be written"
+The events of a run that was cut short, by SIGKILL for instance, make a report that says so: what was
+open then is unproven, no expectation is judged, and its exit_status is 3.
+
+Exit status: 0 when it was shown, whatever it says; 2 when it is no report and no events of this
+format; 70 when it could not be written"
 )]
 pub struct ShowArgs {
-    /// A report that --report json=FILE wrote
-    #[arg(value_name = "REPORT.json")]
+    /// A report that --report json=FILE wrote, or the events that --events FILE wrote
+    #[arg(value_name = "REPORT.json|EVENTS")]
     pub saved: PathBuf,
 
     /// Write the report: text or json, to FILE or else to stdout (`-`); {name} in FILE is the
