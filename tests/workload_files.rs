@@ -319,7 +319,7 @@ fn a_faulty_step_is_refused_with_its_place_and_what_would_be_right() {
 }
 
 #[test]
-fn what_belongs_to_a_later_version_is_refused_and_checked_all_the_same() {
+fn what_belongs_to_a_later_version_is_refused_once_and_its_inside_is_left_alone() {
     let step = |keys: &str| format!("[[handler]]\nkind = 'cpu'\nfor = '1s'\n{keys}");
     let cases: Vec<(String, usize, &[&str])> = vec![
         (
@@ -327,56 +327,31 @@ fn what_belongs_to_a_later_version_is_refused_and_checked_all_the_same() {
             1,
             &["w.toml:4:1: `retry` is not supported by this version yet"],
         ),
-        (
-            step("retry = { attempts = 0, bsae = '1s' }"),
-            3,
-            &["`retry` is not supported", "retry.attempts is 0", "`bsae` is no key of retry"],
-        ),
-        (
-            step("fallback = { kind = 'cpu' }"),
-            2,
-            &["`fallback` is not supported", "a step of kind cpu needs"],
-        ),
+        (step("retry = { attempts = 0, bsae = '1s' }"), 1, &["`retry` is not supported"]),
+        (step("fallback = { kind = 'cpu' }"), 1, &["`fallback` is not supported"]),
         (
             step("breaker = 'payments'\n[breakers.payment]\nminimum = 3"),
-            3,
-            &[
-                "w.toml:4:1: `breaker` is not supported",
-                "w.toml:4:11: breaker names \"payments\", but there is no [breakers.payments]",
-                "`payment`",
-                "`breakers` is not supported",
-            ],
+            2,
+            &["w.toml:4:1: `breaker` is not supported", "`breakers` is not supported"],
         ),
         (
             step("bulkhead = 'db'\n[bulkheads.db]\nslots = 0"),
-            3,
-            &[
-                "`bulkhead` is not supported",
-                "`bulkheads` is not supported",
-                "bulkheads.db.slots is 0",
-            ],
+            2,
+            &["`bulkhead` is not supported", "`bulkheads` is not supported"],
         ),
         (
             step("timeout = { share = 0.5 }"),
             1,
             &["w.toml:4:11: a table as timeout is not supported by this version yet"],
         ),
-        (
-            step("[compare]\nvery = 3"),
-            2,
-            &["`compare` is not supported", "`very` is no key of [compare]", "`vary`"],
-        ),
-        (step("[load]\nhttp = 5"), 2, &["`http` is not supported", "load.http is the number 5"]),
+        (step("[compare]\nvery = 3"), 1, &["`compare` is not supported"]),
+        (step("[load]\nhttp = 5"), 1, &["`http` is not supported"]),
         (
             step("[settlement]\nbroker = 'nats'\nurl = 'nats://x'"),
             2,
             &["settlement.broker `nats` is not supported", "`url` is not supported"],
         ),
-        (
-            step("[settlement]\nurl = 'nats://x'"),
-            2,
-            &["`url` is not supported", "settlement.url has no use with the memory broker"],
-        ),
+        (step("[settlement]\nurl = 'nats://x'"), 1, &["`url` is not supported"]),
         (step("[expect.in_flight]\nlost = 0"), 1, &["`in_flight` is not supported"]),
         (step("[[expect.gap]]\nkind = 'process'"), 1, &["kind `process` is not supported"]),
         (
@@ -386,11 +361,8 @@ fn what_belongs_to_a_later_version_is_refused_and_checked_all_the_same() {
         ),
         (
             "[[handler]]\nkind = 'command'\nrun = 'true'".into(),
-            2,
-            &[
-                "w.toml:2:8: kind `command` is not supported",
-                "run is the text \"true\"; write a list",
-            ],
+            1,
+            &["w.toml:2:8: kind `command` is not supported"],
         ),
         (
             "[[handler]]\nkind = 'io'\nop = 'http'\nurl = 'http://a'\nkeep_alive = true".into(),
@@ -413,14 +385,10 @@ fn what_belongs_to_a_later_version_is_refused_and_checked_all_the_same() {
         ),
         (
             format!("[budget]\ncleanup_timeout = '1s'{HANDLER}"),
-            2,
-            &["`cleanup_timeout` is not supported", "belongs to profile websocket"],
+            1,
+            &["`cleanup_timeout` is not supported"],
         ),
-        (
-            "[[service]]\nname = 'api'".into(),
-            2,
-            &["[[service]] needs `run`", "`service` is not supported"],
-        ),
+        ("[[service]]\nname = 'api'".into(), 1, &["`service` is not supported"]),
     ];
     for (text, count, fragments) in cases {
         check_refused(&text, &[], count, fragments);
@@ -523,6 +491,20 @@ fn io_steps_and_peers_are_read_as_written() {
     let peer = &workload.peers[0];
     assert_eq!((peer.name.as_str(), peer.status, peer.body), ("slow", 200, 7));
     assert_eq!(peer.drip, Some(Drip { bytes: 2, every: millis(1), stop_after: None }));
+}
+
+#[test]
+fn what_is_possible_is_what_this_version_supports() {
+    for (text, section) in [
+        ("[load]\nquite_other = 1", keys::LOAD.keys),
+        ("[budget]\nquite_other = 1", keys::BUDGET.keys),
+    ] {
+        let shown = parse(&format!("{text}{HANDLER}"), &[]).unwrap_err().to_string();
+        let (_, offered) = shown.split_once("possible here: ").expect("it offers something");
+        let offered: Vec<_> = offered.trim().split(", ").collect();
+        let supported = section.iter().filter(|key| key.since == Since::Now);
+        assert_eq!(offered, supported.map(|key| key.name).collect::<Vec<_>>());
+    }
 }
 
 #[test]
@@ -1186,7 +1168,7 @@ fn a_file_of_a_megabyte_is_checked_fast() {
     let start = Instant::now();
     assert_eq!(check_accepted(&sound, &[]).steps.len(), 16_000);
     let faulty = sound.replace("op =", "opp =").replace("name", "breaker");
-    assert_eq!(parse(&faulty, &[]).unwrap_err().len(), 48_000);
+    assert_eq!(parse(&faulty, &[]).unwrap_err().len(), 32_000);
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Each key states its shape with its range, its default, what it means, and whether this version
 //! supports it. Keys of a later version stand here too, so that a file which uses one is refused in
-//! plain words and is checked as far as it can be. What depends on two keys at once is no business
+//! plain words, and not as if it were misspelt. What depends on two keys at once is no business
 //! of this table; `check` knows it.
 
 use std::time::Duration;

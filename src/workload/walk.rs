@@ -281,7 +281,7 @@ impl Walk {
             match section.key(&entry.key) {
                 Some(key) => self.entry(key, entry, label, &mut given),
                 None => {
-                    let names: Vec<_> = section.keys.iter().map(|key| key.name).collect();
+                    let names: Vec<_> = supported_keys(section.keys).collect();
                     let message = format!("{} is no key of {}", mark(&entry.key), section.title);
                     self.unknown(entry, message, &names, &mut given);
                 }
@@ -357,6 +357,7 @@ impl Walk {
             }
             Some(kind) if kind.since == Since::Later => {
                 self.unsupported(&entry.node.place, &format!("kind {}", mark(word)));
+                return None;
             }
             Some(_) => {}
         }
@@ -381,8 +382,8 @@ impl Walk {
             }
             _ => {
                 let mut names = vec!["kind"];
-                names.extend(kind.iter().flat_map(|kind| kind.keys).map(|key| key.name));
-                names.extend(kinds.common.iter().map(|key| key.name));
+                names.extend(kind.iter().flat_map(|kind| supported_keys(kind.keys)));
+                names.extend(supported_keys(kinds.common));
                 let message = format!("{} is no key of a {}", mark(&entry.key), kinds.title);
                 self.unknown(entry, message, &names, given);
             }
@@ -411,7 +412,10 @@ impl Walk {
         given: &mut Given<'a>,
     ) {
         if key.since == Since::Later {
+            // Whatever else is wrong with it would send its reader to mend what cannot be used.
             self.unsupported(&entry.place, &mark(key.name));
+            given.faulty.push(key.name);
+            return;
         }
         match self.value(&key.shape, &entry.node, &Label::Key(label, key.name)) {
             Some(value) => given.items.push((key.name, Item { entry, value })),
@@ -531,10 +535,9 @@ impl Walk {
                     None => self.value(&shapes[0], node, label),
                 }
             }
-            (Shape::Later(shape), _) => {
-                let value = self.value(shape, node, label);
+            (Shape::Later(_), _) => {
                 self.unsupported(place, &format!("{} as {label}", node.value.describe()));
-                value
+                None
             }
             (Shape::Anything, _) => Some(Value::Anything),
             (
@@ -788,6 +791,11 @@ fn wanted(shape: &Shape, label: &Label<'_>) -> String {
 fn supported(words: &[Word]) -> String {
     let words = words.iter().filter(|word| word.since == Since::Now).map(|word| word.word);
     words.collect::<Vec<_>>().join(", ")
+}
+
+/// The names of the keys that this version supports.
+fn supported_keys(keys: &'static [Key]) -> impl Iterator<Item = &'static str> {
+    keys.iter().filter(|key| key.since == Since::Now).map(|key| key.name)
 }
 
 /// The kinds that this version supports, for a sentence.
