@@ -190,6 +190,11 @@ fn a_faulty_step_is_refused_with_its_place_and_what_would_be_right() {
         ),
         ("kind = 'cpu'", &["a step of kind cpu needs `for` or `iterations`"]),
         (
+            "kind = 'sequence'\nsteps = ['a']",
+            &["w.toml:3:10: steps has the text \"a\" in it; write tables only"],
+        ),
+        ("kind = 'sequence'\nsteps = []", &["w.toml:3:9: steps is empty; write at least one step"]),
+        (
             "kind = 'cpu'\nfor = '1ms'\niterations = 5",
             &["w.toml:4:1: `for` and `iterations` exclude each other"],
         ),

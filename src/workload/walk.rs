@@ -633,7 +633,8 @@ impl Walk {
                 }
             }
         }
-        Some(Value::Tables(tables))
+        // Of what is not empty nobody is to say that it is.
+        (nodes.is_empty() || !tables.is_empty()).then_some(Value::Tables(tables))
     }
 
     fn time(
