@@ -25,6 +25,11 @@ const COMMANDS: [&str; 2] = ["check", "show"];
 const PLANNED_FORMATS: [&str; 4] = ["junit", "markdown", "html", "trace"];
 
 const EXAMPLES: &str = "\
+Commands:
+  check  Checks workloads and prints their plans; runs nothing
+  show   Prints a saved report again, or makes one of the events of a run
+         Each has a --help of its own
+
 Examples:
   deadline-run orders.toml
       run it and say what completed and what has really ended
@@ -427,6 +432,16 @@ mod tests {
     fn the_seed_is_the_last_setting() {
         let args = args("a.toml --seed 9 --set load.seed=1 --set budget.total=2s");
         assert_eq!(args.settings(), ["load.seed=1", "budget.total=2s", "load.seed=9"]);
+    }
+
+    #[test]
+    fn help_lists_the_commands_that_are_there() {
+        let Parsed::Asked(Asked { text }) = parsed("--help") else { panic!("it is asked for") };
+        let (_, commands) = text.split_once("\nCommands:\n").expect("they have a heading");
+        let (commands, _) = commands.split_once("\n\n").expect("and an end");
+        let listed = commands.lines().filter(|line| line[2..].starts_with(char::is_alphabetic));
+        let listed: Vec<_> = listed.filter_map(|line| line.split_whitespace().next()).collect();
+        assert_eq!(listed, COMMANDS);
     }
 
     #[test]
