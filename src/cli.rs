@@ -13,6 +13,7 @@ mod args;
 mod check;
 mod events;
 pub mod exit;
+mod input;
 pub mod output;
 mod progress;
 mod run;
@@ -23,8 +24,8 @@ pub fn main(outlets: &Outlets, signals: &Signals) -> u8 {
     let words: Vec<OsString> = std::env::args_os().collect();
     match args::parse(&words, Path::exists, output::wants_color(&outlets.stderr)) {
         Parsed::Run(args) => run::run(&args, outlets, signals),
-        Parsed::Check(args) => check::check(&args, outlets),
-        Parsed::Show(args) => show::show(&args, outlets),
+        Parsed::Check(args) => check::check(&args, outlets, signals),
+        Parsed::Show(args) => show::show(&args, outlets, signals),
         Parsed::Asked(Asked { text }) => match outlets.stdout.write(text.as_bytes()) {
             Ok(()) | Err(output::Fault::Closed) => exit::OK,
             Err(fault) => {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use deadline_run::drive::signals::Signals;
 use deadline_run::foresight::{Foresight, foresee};
 use deadline_run::plan::Plan;
 use deadline_run::render::plan;
@@ -13,11 +14,12 @@ use deadline_run::workload::{Workload, file};
 
 use super::args::{CheckArgs, Format};
 use super::exit;
+use super::input;
 use super::output::{Fault, Outlets, Target};
 use super::run::{PAGE, files, is_colored};
 
 /// Checks what the command line names, each file on its own; returns the exit status.
-pub fn check(args: &CheckArgs, outlets: &Outlets) -> u8 {
+pub fn check(args: &CheckArgs, outlets: &Outlets, signals: &Signals) -> u8 {
     let settings = args.settings();
     let mut taken = HashSet::new();
     let mut status = exit::OK;
@@ -25,7 +27,12 @@ pub fn check(args: &CheckArgs, outlets: &Outlets) -> u8 {
         if place > 0 && is_text(args) && !args.quiet {
             let _ = outlets.stdout.write(b"\n");
         }
-        let checked = match file::load(path, &settings) {
+        let (named, words) = (path.clone(), settings.clone());
+        let Some(loaded) = input::read(path, signals, move || file::load(&named, &words)) else {
+            let why = format!("{} was not checked: stopped by a signal", path.display());
+            return end(args, outlets, VerdictWord::Untested, why, exit::UNTESTED);
+        };
+        let checked = match loaded {
             Err(faults) => invalid(args, outlets, &faults),
             Ok(workload) => match files(&args.reports, &args.workloads, &workload, &mut taken) {
                 Ok(targets) => show(args, outlets, &workload, &targets),

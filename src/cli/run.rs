@@ -25,6 +25,7 @@ use deadline_run::workload::{Workload, file};
 use super::args::{Args, Format, ReportArg, When};
 use super::events::Events;
 use super::exit;
+use super::input;
 use super::output::{Fault, Outlet, Outlets, Target, wants_color};
 use super::progress::{Style, Watch};
 
@@ -33,7 +34,10 @@ pub(super) const PAGE: u16 = 100;
 
 /// Runs what the command line names; returns the exit status.
 pub fn run(args: &Args, outlets: &Outlets, signals: &Signals) -> u8 {
-    let Some(jobs) = prepare(args, outlets) else { return exit::INVALID };
+    let jobs = match prepare(args, outlets, signals) {
+        Ok(jobs) => jobs,
+        Err(status) => return status,
+    };
     let mut status = exit::OK;
     for (place, job) in jobs.iter().enumerate() {
         if place > 0 && stdout_format(&args.reports) == Format::Text && !args.quiet {
@@ -42,7 +46,7 @@ pub fn run(args: &Args, outlets: &Outlets, signals: &Signals) -> u8 {
         // Whoever stopped one run did not mean the next one to begin.
         let made = match signals.count() {
             0 => run_one(args, outlets, signals, job),
-            _ => untested(args, outlets, job),
+            _ => untested(args, outlets, &job.workload.name),
         };
         status = exit::worse(status, made);
     }
@@ -50,8 +54,8 @@ pub fn run(args: &Args, outlets: &Outlets, signals: &Signals) -> u8 {
 }
 
 /// Says that a workload was not run because of a signal; returns the exit status.
-fn untested(args: &Args, outlets: &Outlets, job: &Job) -> u8 {
-    let why = format!("{} was not run: stopped by a signal", job.workload.name);
+fn untested(args: &Args, outlets: &Outlets, name: &str) -> u8 {
+    let why = format!("{name} was not run: stopped by a signal");
     let verdict = Verdict { word: VerdictWord::Untested, why };
     end_without_report(args, outlets, &verdict, exit::UNTESTED)
 }
@@ -64,17 +68,20 @@ struct Job {
     events: Option<(Arc<Target>, Source)>,
 }
 
-/// Loads every workload and looks at every report file; complains of all that is wrong.
-fn prepare(args: &Args, outlets: &Outlets) -> Option<Vec<Job>> {
+/// Loads every workload and looks at every file to write; complains of all that is wrong. An error is
+/// the exit status of a run that there will not be.
+fn prepare(args: &Args, outlets: &Outlets, signals: &Signals) -> Result<Vec<Job>, u8> {
     let color = is_colored(args.color, &outlets.stderr);
     let settings = args.settings();
     let mut workloads = Vec::new();
     let mut first = None;
     let mut faults_in_all = 0;
     for path in &args.workloads {
-        let read = file::read(path, &settings)
-            .and_then(|text| Ok((file::parse(path, &text, &settings)?, text)));
-        match read {
+        let (named, words) = (path.clone(), settings.clone());
+        let Some(text) = input::read(path, signals, move || file::read(&named, &words)) else {
+            return Err(untested(args, outlets, &path.display().to_string()));
+        };
+        match text.and_then(|text| Ok((file::parse(path, &text, &settings)?, text))) {
             Ok(read) => workloads.push(read),
             Err(faults) => {
                 let mut message = faults.render(color);
@@ -94,8 +101,7 @@ fn prepare(args: &Args, outlets: &Outlets) -> Option<Vec<Job>> {
             0 => String::new(),
             more => format!(", and {}", count(more as u64, "fault more", "faults more")),
         };
-        refuse(args, outlets, &format!("{first}{more}; nothing was run"));
-        return None;
+        return Err(refuse(args, outlets, &format!("{first}{more}; nothing was run")));
     }
 
     let mut taken = HashSet::new();
@@ -111,17 +117,16 @@ fn prepare(args: &Args, outlets: &Outlets) -> Option<Vec<Job>> {
             Ok((files, events)) => jobs.push(Job { workload: Arc::new(workload), files, events }),
             Err(message) => {
                 outlets.complain(&message);
-                refuse(args, outlets, &format!("{message}; nothing was run"));
-                return None;
+                return Err(refuse(args, outlets, &format!("{message}; nothing was run")));
             }
         }
     }
-    Some(jobs)
+    Ok(jobs)
 }
 
-fn refuse(args: &Args, outlets: &Outlets, why: &str) {
+fn refuse(args: &Args, outlets: &Outlets, why: &str) -> u8 {
     let verdict = Verdict { word: VerdictWord::Invalid, why: why.into() };
-    end_without_report(args, outlets, &verdict, exit::INVALID);
+    end_without_report(args, outlets, &verdict, exit::INVALID)
 }
 
 /// Prints the last line of a report that there is not, where the text would go.

@@ -2,9 +2,10 @@
 //!
 //! What a report says was judged when it was made. A record is judged now, as the run would have been.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
+use deadline_run::drive::signals::Signals;
 use deadline_run::events::{self, Source};
 use deadline_run::plan::Plan;
 use deadline_run::render::json;
@@ -16,13 +17,20 @@ use deadline_run::workload::file;
 
 use super::args::{Format, ShowArgs};
 use super::exit;
+use super::input;
 use super::output::{Fault, Outlets, Target};
 use super::run::{Known, PAGE, file_name, is_colored, judge, stdout_format};
 
 /// Shows what the command line names; returns the exit status, which is not that of the report.
-pub fn show(args: &ShowArgs, outlets: &Outlets) -> u8 {
+pub fn show(args: &ShowArgs, outlets: &Outlets, signals: &Signals) -> u8 {
+    let named = args.saved.clone();
+    let Some(read) = input::read(&args.saved, signals, move || fs::read(named)) else {
+        let name = printable(&args.saved.display().to_string());
+        outlets.complain(&format!("{name} was not read: stopped by a signal"));
+        return exit::UNTESTED;
+    };
     let prepared =
-        load(&args.saved, outlets).and_then(|report| Ok((files(args, &report)?, report)));
+        load(&args.saved, read, outlets).and_then(|report| Ok((files(args, &report)?, report)));
     let (files, report) = match prepared {
         Ok(prepared) => prepared,
         Err(message) => {
@@ -39,10 +47,9 @@ pub fn show(args: &ShowArgs, outlets: &Outlets) -> u8 {
     }
 }
 
-fn load(file: &Path, outlets: &Outlets) -> Result<Report, String> {
+fn load(file: &Path, read: io::Result<Vec<u8>>, outlets: &Outlets) -> Result<Report, String> {
     let name = printable(&file.display().to_string());
-    let bytes =
-        fs::read(file).map_err(|error| format!("{name} cannot be read: {}", reason(&error)))?;
+    let bytes = read.map_err(|error| format!("{name} cannot be read: {}", reason(&error)))?;
     if events::is_record(&bytes) {
         return judged(&bytes, outlets).map_err(|why| format!("{name}: {}", printable(&why)));
     }

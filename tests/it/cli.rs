@@ -219,3 +219,53 @@ fn threads_that_the_system_does_not_give_are_an_error_and_no_hang() {
     assert_eq!(output.status.code(), Some(70), "{output:?}");
     assert!(stdout(&output).contains("threads of the run cannot be started"), "{output:?}");
 }
+
+fn named_pipe(place: &Place) -> std::path::PathBuf {
+    let pipe = place.path().join("pipe");
+    let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, mode, 0).unwrap();
+    pipe
+}
+
+#[test]
+fn a_pipe_that_nobody_writes_to_is_given_up_on_a_signal() {
+    let place = Place::new();
+    named_pipe(&place);
+    let told = |line: &str, signal: rustix::process::Signal| {
+        let mut command = place.command(line);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // The thread that waits for the pipe is named: from then on the program takes signals itself.
+        let tasks = format!("/proc/{}/task", child.id());
+        let is_reader = |task: io::Result<fs::DirEntry>| {
+            let name = task.and_then(|task| fs::read_to_string(task.path().join("comm")));
+            name.is_ok_and(|name| name == "deadline-run-in\n")
+        };
+        while !fs::read_dir(&tasks).unwrap().any(is_reader) {
+            assert_eq!(child.try_wait().unwrap(), None, "it does not wait");
+            std::thread::yield_now();
+        }
+        let id = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(id, signal).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let untested = |what| format!("untested: pipe was not {what}: stopped by a signal");
+    let ran = told("pipe -q", rustix::process::Signal::INT);
+    assert_eq!(ran.status.code(), Some(5), "{ran:?}");
+    assert_eq!(stdout(&ran), untested("run") + " \u{b7} exit 5\n");
+    let checked = told("check pipe", rustix::process::Signal::TERM);
+    assert_eq!(checked.status.code(), Some(5), "{checked:?}");
+    assert_eq!(stdout(&checked), untested("checked") + " \u{b7} exit 5\n");
+    let shown = told("show pipe", rustix::process::Signal::TERM);
+    assert_eq!(shown.status.code(), Some(5), "{shown:?}");
+    assert_eq!(stderr(&shown), "error: pipe was not read: stopped by a signal\n");
+}
+
+#[test]
+fn a_workload_may_come_through_a_pipe() {
+    let place = Place::new();
+    let pipe = named_pipe(&place);
+    let child = place.command("pipe -q").stdout(Stdio::piped()).spawn().unwrap();
+    fs::write(&pipe, WORKLOAD).unwrap();
+    let ran = child.wait_with_output().unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+}
