@@ -40,6 +40,16 @@ pub fn main(outlets: &Outlets, signals: &Signals) -> u8 {
     }
 }
 
+/// Ends a program that does not even get the threads that write and take signals.
+pub fn not_started(error: &std::io::Error) -> ! {
+    let why = deadline_run::report::words::reason(error);
+    output::say_without_a_thread(&format!(
+        "error: {} cannot start: {why}\n",
+        env!("CARGO_PKG_NAME")
+    ));
+    output::leave(exit::OWN_FAILURE)
+}
+
 /// Reports a panic of our own; returns the exit status.
 pub fn own_panic(outlets: &Outlets, panic: &(dyn Any + Send)) -> u8 {
     let what = panic

@@ -13,10 +13,8 @@ mod cli;
 
 fn main() {
     // Signals first: the threads that come after it inherit that they are not theirs to take.
-    let (Ok(signals), Ok(outlets)) = (Signals::take(), Outlets::open()) else {
-        // Without a thread there is no safe way to say so either.
-        cli::output::leave(cli::exit::OWN_FAILURE)
-    };
+    let taken = Signals::take().and_then(|signals| Ok((signals, Outlets::open()?)));
+    let (signals, outlets) = taken.unwrap_or_else(|error| cli::not_started(&error));
     let status = catch_unwind(AssertUnwindSafe(|| cli::main(&outlets, &signals)))
         .unwrap_or_else(|panic| cli::own_panic(&outlets, panic.as_ref()));
     cli::output::leave(status)

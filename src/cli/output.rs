@@ -42,6 +42,17 @@ pub fn leave(status: u8) -> ! {
     unsafe { libc::_exit(i32::from(status)) }
 }
 
+/// Writes a line to stderr when there is no thread that could. A pipe that is ready takes so little at
+/// once, and one that does not become ready gets nothing.
+pub fn say_without_a_thread(line: &str) {
+    let stderr = rustix::stdio::stderr();
+    let patience = Timespec { tv_sec: SHORT_PATIENCE.as_secs() as i64, tv_nsec: 0 };
+    let mut fds = [PollFd::new(&stderr, PollFlags::OUT)];
+    if poll(&mut fds, Some(&patience)) == Ok(1) && fds[0].revents().contains(PollFlags::OUT) {
+        let _ = rustix::io::write(stderr, line.as_bytes());
+    }
+}
+
 /// The two ways to whoever started the program.
 #[derive(Debug)]
 pub struct Outlets {

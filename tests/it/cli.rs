@@ -220,6 +220,25 @@ fn threads_that_the_system_does_not_give_are_an_error_and_no_hang() {
     assert!(stdout(&output).contains("threads of the run cannot be started"), "{output:?}");
 }
 
+#[test]
+fn a_program_that_gets_no_thread_at_all_says_so() {
+    // Somewhere between what the program itself takes and what its first stacks take besides.
+    let mut said = 0;
+    for room in (10_000..40_000).step_by(500) {
+        let output = Command::new("sh")
+            .args(["-c", &format!("ulimit -v {room}; exec \"$0\" --version")])
+            .arg(env!("CARGO_BIN_EXE_deadline-run"))
+            .output()
+            .unwrap();
+        if output.status.code() == Some(70) {
+            let line = "error: deadline-run cannot start: Resource temporarily unavailable\n";
+            assert_eq!(stderr(&output), line);
+            said += 1;
+        }
+    }
+    assert!(said > 0, "it always got its threads, or could not be loaded");
+}
+
 fn named_pipe(place: &Place) -> std::path::PathBuf {
     let pipe = place.path().join("pipe");
     let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
