@@ -307,6 +307,15 @@ mod tests {
     }
 
     #[test]
+    fn a_success_that_needed_the_signal_is_set_apart() {
+        let success = || delivery(1, DeliveryResult::Success);
+        let text = render(&report(&workload(), vec![success(), in_the_window()]), PLAIN);
+        assert!(text.contains("\n  success           2  (1 after the signal)  "), "{text}");
+        let text = render(&report(&workload(), vec![success()]), PLAIN);
+        assert!(!text.contains("after the signal"), "{text}");
+    }
+
+    #[test]
     fn timelines_are_few_and_the_rest_is_counted() {
         let kinds = |amount: u32| -> Vec<Delivery> {
             (1..=amount)

@@ -187,6 +187,9 @@ pub enum Ending {
 pub struct Totals {
     pub deliveries: u64,
     pub success: u64,
+    /// Those of them that only came inside the cooperative window.
+    #[serde(default)]
+    pub success_after_signal: u64,
     pub failure: u64,
     pub panic: u64,
     pub interrupted: u64,

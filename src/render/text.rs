@@ -278,7 +278,12 @@ impl Page<'_> {
             };
             let (result, results) = cell(&results);
             let (termination, terminations) = cell(&terminations);
-            table.row([result, results, "     ".into(), termination, terminations]);
+            // A success that needed the signal is one no more when the window is shorter.
+            let between = match (row, totals.success_after_signal) {
+                (0, after @ 1..) => format!("({after} after the signal)     "),
+                _ => "     ".into(),
+            };
+            table.row([result, results, between, termination, terminations]);
         }
         self.out.push('\n');
         for line in table.lines([1, 4]) {

@@ -9,8 +9,9 @@ use super::verdict;
 use super::words::stored;
 use super::{
     Cleanup, CleanupFailure, Clock, Control, Delivery, DeliveryResult, Ending, Engine, FORMAT, Gap,
-    Lateness, Listed, LoadShown, Outcome, PeerRow, Percentiles, Program, Report, ScopeState,
-    SettledState, Shutdown, StepTotals, TerminateState, Termination, Totals, Verdict, WorkloadName,
+    Lateness, Listed, LoadShown, Outcome, PeerRow, Percentiles, Program, Report, ReturnedIn,
+    ScopeState, SettledState, Shutdown, StepTotals, TerminateState, Termination, Totals, Verdict,
+    WorkloadName,
 };
 use crate::event::Effect;
 use crate::expect;
@@ -171,6 +172,10 @@ fn totals(deliveries: &[Delivery]) -> Totals {
             Termination::Unproven => &mut totals.unproven,
             Termination::NothingStarted => &mut totals.nothing_started,
         } += 1;
+        totals.success_after_signal += u64::from(
+            delivery.result == DeliveryResult::Success
+                && delivery.returned_in == Some(ReturnedIn::Cooperative),
+        );
         totals.degraded += u64::from(delivery.degraded);
         let left = |effect| delivery.steps.iter().any(|step| step.effect == Some(effect));
         totals.partial_effects += u64::from(left(Effect::Partial));
@@ -406,13 +411,21 @@ mod tests {
         degraded.degraded = true;
         let late = delivery(2, DeliveryResult::Success)
             .with(row(Obligation::Thread, ObligationState::Late));
-        let deliveries = vec![degraded, late, delivery(3, DeliveryResult::NotStarted)];
+        let mut failed = delivery(4, DeliveryResult::Failure);
+        let mut slow = delivery(5, DeliveryResult::Success);
+        for in_the_window in [&mut failed, &mut slow] {
+            in_the_window.returned_in = Some(ReturnedIn::Cooperative);
+        }
+        let not_started = delivery(3, DeliveryResult::NotStarted);
+        let deliveries = vec![degraded, late, not_started, failed, slow];
         let totals = report(&workload(), deliveries).totals;
         let expected = Totals {
-            deliveries: 3,
-            success: 2,
+            deliveries: 5,
+            success: 3,
+            success_after_signal: 1,
+            failure: 1,
             not_started: 1,
-            proven: 1,
+            proven: 3,
             late: 1,
             nothing_started: 1,
             degraded: 1,
