@@ -319,7 +319,12 @@ mod tests {
     fn timelines_are_few_and_the_rest_is_counted() {
         let kinds = |amount: u32| -> Vec<Delivery> {
             (1..=amount)
-                .map(|id| Delivery { code: Some(format!("CODE_{}", id % 20)), ..interrupted(id) })
+                .map(|id| Delivery {
+                    code: Some(format!("CODE_{}", id % 20)),
+                    // No two are drawn alike.
+                    window_end_us: Some(325_040 + u64::from(id) * 1_000),
+                    ..interrupted(id)
+                })
                 .collect()
         };
         let drawn = |amount, options| {
@@ -335,6 +340,18 @@ mod tests {
         // One of each kind is enough.
         let alike = report(&workload(), (1..=7).map(|id| interrupted(id).with(late())).collect());
         assert_eq!(render(&alike, PLAIN).matches("Timeline of").count(), 1);
+    }
+
+    #[test]
+    fn equal_timelines_are_drawn_once() {
+        let mut other = interrupted(5);
+        other.window_end_us = Some(326_040);
+        let deliveries = vec![interrupted(2), interrupted(3), other, interrupted(8)];
+        let text = render(&report(&workload(), deliveries), FULL);
+        let titles: Vec<_> = text.lines().filter(|line| line.starts_with("Timeline of")).collect();
+        let rest = "interrupted after delivery timeout, proven";
+        let titled = ["deliveries 2, 3, 8", "delivery 5"];
+        assert_eq!(titles, titled.map(|whose| format!("Timeline of {whose}: {rest}")));
     }
 
     #[test]

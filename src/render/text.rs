@@ -132,6 +132,13 @@ struct Group<'a> {
     example: &'a Gap,
 }
 
+/// A timeline, and the deliveries that all look like that.
+struct Drawing {
+    deliveries: Vec<String>,
+    title: String,
+    lines: Vec<String>,
+}
+
 struct Page<'a> {
     report: &'a Report,
     options: Options,
@@ -373,24 +380,39 @@ impl Page<'_> {
         if drawn.is_empty() {
             return;
         }
-        let mut lines = Vec::new();
+        // Each drawing once, with all whose it is.
+        let mut drawings: Vec<Drawing> = Vec::new();
         for delivery in &drawn {
             let Some(tracks) = Tracks::of(report, delivery) else { continue };
             let signal = match delivery.signal {
                 Some(signal) => format!(" after {}", spoken(signal.reason)),
                 None => String::new(),
             };
-            self.heading(&format!(
-                "Timeline of delivery {}: {}{signal}, {}",
-                delivery.id,
-                spoken(delivery.result),
-                spoken(delivery.termination)
-            ));
-            let drawing = timeline::draw(&tracks, self.width());
-            for line in &drawing {
+            let (result, termination) = (spoken(delivery.result), spoken(delivery.termination));
+            let title = format!("{result}{signal}, {termination}");
+            let lines = timeline::draw(&tracks, self.width());
+            match drawings.iter_mut().find(|it| (&it.title, &it.lines) == (&title, &lines)) {
+                Some(equal) => equal.deliveries.push(delivery.id.to_string()),
+                None => {
+                    drawings.push(Drawing {
+                        deliveries: vec![delivery.id.to_string()],
+                        title,
+                        lines,
+                    });
+                }
+            }
+        }
+        let mut lines = Vec::new();
+        for drawing in drawings {
+            let deliveries = match drawing.deliveries.as_slice() {
+                [only] => format!("delivery {only}"),
+                several => format!("deliveries {}", several.join(", ")),
+            };
+            self.heading(&format!("Timeline of {deliveries}: {}", drawing.title));
+            for line in &drawing.lines {
                 self.line(line);
             }
-            lines.extend(drawing);
+            lines.extend(drawing.lines);
         }
         self.out.push('\n');
         for line in timeline::legend(&lines, self.width()) {
