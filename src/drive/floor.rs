@@ -3,6 +3,8 @@
 //! One lock holds admission, the live cells and the finished logs. It may be held while a cell is
 //! locked, never the other way round.
 
+mod shutdown;
+
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -23,8 +25,8 @@ use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::settle::memory::Broker;
 use crate::steps::io::peer::Door;
-use crate::timeline::{Moment, Reason, Root};
-use crate::workload::{ClosedOrKept, ShutdownMode, Workload};
+use crate::timeline::{Moment, Root};
+use crate::workload::Workload;
 
 /// The shortest pause between two looks at who is still open.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
@@ -82,12 +84,6 @@ fn unanswered(log: &EventLog) -> Vec<(u32, u32)> {
         .map(|log| (log.message, log.attempt))
         .filter(|(message, attempt)| !came.contains(&(*message, attempt + 1)))
         .collect()
-}
-
-/// A root, and those at work when it was put in force.
-struct Told {
-    cells: Vec<Arc<Cell>>,
-    root: Root,
 }
 
 fn plain_end(step: StepId) -> Arc<StepEnd> {
@@ -163,6 +159,21 @@ impl Shared {
         }
     }
 
+    /// Has the control thread do something at `at`, if the run is not over by then.
+    pub(crate) fn call_at(
+        self: &Arc<Self>,
+        at: Moment,
+        what: impl FnOnce(&Arc<Self>) + Send + 'static,
+    ) {
+        let shared = Arc::downgrade(self);
+        let call = move || {
+            if let Some(shared) = shared.upgrade() {
+                what(&shared);
+            }
+        };
+        self.control.set(at, Alarm::Call(Box::new(call)));
+    }
+
     /// Admits whoever can be, and wakes when the next message arrives.
     pub(crate) fn admit(self: &Arc<Self>) {
         loop {
@@ -185,13 +196,7 @@ impl Shared {
         }
         floor.expected = next;
         if next != Moment::NEVER {
-            let shared = Arc::downgrade(self);
-            let arrive = move || {
-                if let Some(shared) = shared.upgrade() {
-                    shared.admit();
-                }
-            };
-            self.control.set(next, Alarm::Call(Box::new(arrive)));
+            self.call_at(next, Self::admit);
         }
     }
 
@@ -242,13 +247,7 @@ impl Shared {
         }
         if let Some(told) = told {
             // On the control thread: to tell everybody takes longer than a worker should be held.
-            let shared = Arc::downgrade(self);
-            let tell = move || {
-                if let Some(shared) = shared.upgrade() {
-                    shared.tell(&told);
-                }
-            };
-            self.control.set(Moment::START, Alarm::Call(Box::new(tell)));
+            self.call_at(Moment::START, move |shared| shared.tell(&told));
         }
     }
 
@@ -289,104 +288,6 @@ impl Shared {
         }
     }
 
-    /// Begins the shutdown of the run as its workload says, initiated at `at` (D1); a second one changes
-    /// nothing.
-    pub(crate) fn shut_down(self: &Arc<Self>, by: Initiator, at: Moment) {
-        let told = self.begin_shutdown(&mut self.lock(), by, at);
-        if let Some(told) = told {
-            self.tell(&told);
-        }
-    }
-
-    /// Begins a shutdown with a root of its own, which stands where an earlier one leaves more (B4).
-    pub(crate) fn shut_down_within(self: &Arc<Self>, by: Initiator, deadline: Duration) {
-        let now = self.control.now();
-        let told = self.publish(&mut self.lock(), by, Root::new(now, deadline), now);
-        if let Some(told) = told {
-            self.tell(&told);
-        }
-    }
-
-    fn begin_shutdown(
-        self: &Arc<Self>,
-        floor: &mut Floor,
-        by: Initiator,
-        at: Moment,
-    ) -> Option<Told> {
-        if floor.root.is_some() {
-            return None;
-        }
-        let root = Root::new(at, self.workload.shutdown.deadline);
-        self.publish(floor, by, root, self.control.now())
-    }
-
-    /// Puts a root in force, and closes admission unless clients go on knocking. `None` when an earlier
-    /// root ends no later.
-    fn publish(
-        self: &Arc<Self>,
-        floor: &mut Floor,
-        by: Initiator,
-        root: Root,
-        now: Moment,
-    ) -> Option<Told> {
-        if floor.ended || floor.root.is_some_and(|known| known.hard_cutoff <= root.hard_cutoff) {
-            return None;
-        }
-        floor.root = Some(root);
-        self.log_run(
-            &mut floor.log,
-            RunEntry { at: now, event: RunEvent::ShutdownBegan { by, root } },
-        );
-        let policy = &self.workload.shutdown;
-        match policy.admission {
-            ClosedOrKept::Close => self.close_admission(floor, now),
-            ClosedOrKept::Keep => self.close_at(root.hard_cutoff),
-        }
-        let told = Told { cells: floor.live().cloned().collect(), root };
-        Some(told)
-    }
-
-    /// Nothing is admitted when a root is over.
-    fn close_at(self: &Arc<Self>, at: Moment) {
-        let shared = Arc::downgrade(self);
-        let close = move || {
-            if let Some(shared) = shared.upgrade() {
-                let now = shared.control.now();
-                shared.close_admission(&mut shared.lock(), now);
-                shared.changed.notify_all();
-            }
-        };
-        self.control.set(at, Alarm::Call(Box::new(close)));
-    }
-
-    /// Tells those at work of the root; with mode forced also to stop.
-    fn tell(&self, told: &Told) {
-        for cell in &told.cells {
-            cell.observe(Observation::RootPublished { root: Box::new(told.root) });
-        }
-        if self.workload.shutdown.mode == ShutdownMode::Forced {
-            self.force();
-        }
-        self.changed.notify_all();
-    }
-
-    /// Tells everything to stop at once.
-    pub(crate) fn force(&self) {
-        let mut floor = self.lock();
-        if std::mem::replace(&mut floor.forced, true) {
-            return;
-        }
-        let now = self.control.now();
-        self.log_run(&mut floor.log, RunEntry { at: now, event: RunEvent::Forced });
-        self.close_admission(&mut floor, now);
-        let cells: Vec<_> = floor.live().cloned().collect();
-        drop(floor);
-        for cell in cells {
-            cell.observe(Observation::Stopped { reason: Reason::ForcedShutdown });
-        }
-        self.changed.notify_all();
-    }
-
     /// Waits until nothing is open, or until it has been observed long enough, at most to `bound`.
     pub(crate) fn wait(&self, bound: Moment) -> EventLog {
         let mut floor = self.lock();
@@ -416,8 +317,9 @@ impl Shared {
         self.end_observation(&cells)
     }
 
-    /// Closes admission; a second time changes nothing. Those that waited get their logs when the run is over: with ten million of them
-    /// that takes seconds, in which those at work would be held up by this lock.
+    /// Closes admission; a second time changes nothing. Those that waited get their logs when the run is
+    /// over: with ten million of them that takes seconds, in which those at work would be held up by this
+    /// lock.
     fn close_admission(&self, floor: &mut Floor, now: Moment) {
         let waiting = floor.admission.close(now);
         self.progress.over.fetch_add(waiting.len() as u64, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::drive::control::{Alarm, Control};
+use crate::drive::control::Control;
 use crate::drive::feed::{Began, Feed, Happening};
 use crate::drive::floor::Shared;
 use crate::drive::rank;
@@ -205,26 +205,16 @@ fn listen(shared: &Arc<Shared>, signals: Option<&Signals>) {
 fn schedule(shared: &Arc<Shared>) {
     let Some(at) = shared.workload.shutdown.at else { return };
     let at = Moment::START + at;
-    let weak = Arc::downgrade(shared);
-    let begin = Box::new(move || {
-        if let Some(shared) = weak.upgrade() {
-            shared.shut_down(Initiator::Schedule, at);
-        }
-    });
-    shared.control.set(at, Alarm::Call(begin));
+    shared.call_at(at, move |shared| shared.shut_down(Initiator::Schedule, at));
 }
 
 /// Sets the alarm of a bounded run, and answers when it is over at the latest.
 fn bound(shared: &Arc<Shared>, max_time: Option<Duration>) -> Moment {
     let Some(max_time) = max_time else { return Moment::NEVER };
     let shutdown = (max_time / 4).min(LONGEST_BOUNDED_SHUTDOWN);
-    let weak = Arc::downgrade(shared);
-    let begin = Box::new(move || {
-        if let Some(shared) = weak.upgrade() {
-            shared.shut_down_within(Initiator::MaxTime, shutdown);
-            shared.force();
-        }
+    shared.call_at(Moment::START + (max_time - shutdown), move |shared| {
+        shared.shut_down_within(Initiator::MaxTime, shutdown);
+        shared.force();
     });
-    shared.control.set(Moment::START + (max_time - shutdown), Alarm::Call(begin));
     Moment::START + max_time
 }
