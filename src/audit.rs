@@ -13,6 +13,7 @@ mod owed;
 mod row;
 mod rules;
 mod shape;
+mod shutdown;
 #[cfg(test)]
 mod tests;
 mod whole;
@@ -74,8 +75,9 @@ pub fn judge(workload: &Workload, plan: &Plan, log: &EventLog) -> Audit {
         }
         deliveries.push(delivery);
     }
+    shutdown::check(workload, log, &mut disagreements);
     whole::check(workload, log, &deliveries, &mut disagreements);
-    let shutdown = shutdown(log, last_left, &deliveries);
+    let shutdown = shutdown::row(log, last_left, &deliveries);
     Audit { deliveries, shutdown, lateness: percentiles(lateness), disagreements }
 }
 
@@ -123,31 +125,6 @@ fn overlaps(earlier: &[Attempt], attempt: u32, admitted: Moment) -> Vec<u32> {
         earlier.attempt < attempt && earlier.owed.iter().any(|owed| owed.is_open_at(admitted))
     };
     earlier.iter().filter(is_open).map(|earlier| earlier.id).collect()
-}
-
-fn shutdown(log: &EventLog, last_left: Moment, deliveries: &[Delivery]) -> Option<Shutdown> {
-    let began = log.run.iter().filter_map(|entry| match entry.event {
-        RunEvent::ShutdownBegan { by, root } => Some((by, root)),
-        _ => None,
-    });
-    let roots: Vec<_> = began.collect();
-    let (initiated_by, first) = *roots.first()?;
-    // A root is only ever shortened (B4).
-    let root = roots.iter().map(|(_, root)| *root).min_by_key(|root| root.hard_cutoff)?;
-    let elapsed = last_left.since(first.initiated);
-    Some(Shutdown {
-        initiated_by,
-        initiated_us: first.initiated.micros(),
-        root_graceful_us: rules::graceful_cutoff(root).micros(),
-        root_hard_us: root.hard_cutoff.micros(),
-        elapsed_us: micros(elapsed),
-        forced: log.run.iter().any(|entry| entry.event == RunEvent::Forced),
-        in_flight: None,
-        after_stop: None,
-        first_refusal_us: None,
-        last_success_us: None,
-        released: deliveries.iter().filter(|it| it.admitted_us.is_none()).count() as u64,
-    })
 }
 
 fn percentiles(mut lateness: Vec<Duration>) -> Lateness {

@@ -7,8 +7,7 @@ use super::course::{Course, Next, Release, Until};
 use super::io;
 use super::rules;
 use crate::event::{
-    Decision, DeliveryId, Entry, Event, EventLog, Observation, RunEvent, Settlement, StepId,
-    Verdict,
+    Decision, DeliveryId, Entry, Event, EventLog, Observation, Settlement, StepId, Verdict,
 };
 use crate::plan::Plan;
 use crate::timeline::{Moment, Reason, Root};
@@ -543,17 +542,6 @@ fn has_concluded(course: &Course<'_>) -> bool {
 
 /// What is wrong with the run's own log.
 pub(super) fn run(log: &EventLog, found: &mut Vec<String>) {
-    for entry in &log.run {
-        if let RunEvent::ShutdownBegan { root, .. } = entry.event {
-            let worked_out = rules::graceful_cutoff(root);
-            if worked_out != root.graceful_cutoff {
-                let (worked_out, logged) = (shown(worked_out), shown(root.graceful_cutoff));
-                found.push(format!(
-                    "the run: B4: graceful cutoff of the root: the rules say {worked_out}, the log says {logged}"
-                ));
-            }
-        }
-    }
     for pair in log.run.windows(2) {
         if pair[1].at < pair[0].at {
             let (worked_out, logged) = (shown(pair[0].at), shown(pair[1].at));

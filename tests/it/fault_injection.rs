@@ -18,7 +18,9 @@ use deadline_run::event::{
 use deadline_run::obligation::{Obligation, ObligationState};
 use deadline_run::report::{Clock, Control, Listed, Report, RunFacts, SettledState, Totals};
 use deadline_run::timeline::{Moment, Reason, Root};
-use deadline_run::workload::{self, Middleware, SettlementPolicy, Stage, Step, Workload};
+use deadline_run::workload::{
+    self, ClosedOrKept, Middleware, SettlementPolicy, Stage, Step, Workload,
+};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -96,7 +98,8 @@ impl Faults {
     fn run_events(&self) -> Vec<RunEntry> {
         let began = self.roots.iter().map(|root| RunEntry {
             at: root.initiated,
-            event: RunEvent::ShutdownBegan { by: Initiator::Schedule, root: *root },
+            // The one whose root no workload says.
+            event: RunEvent::ShutdownBegan { by: Initiator::MaxTime, root: *root },
         });
         let forced = self.forced.map(|at| RunEntry { at, event: RunEvent::Forced });
         let mut entries: Vec<_> = began.chain(forced).collect();
@@ -126,13 +129,16 @@ fn simulate(seed: u64) -> (Run, World) {
     shape.lateness = Duration::ZERO;
     shape.attempt = 1;
     let faults = Faults::draw(&mut draws);
-    let workload = workload_of(&shape, draws.draw(1_u32..40), draws.draw(1_u32..9));
+    let mut workload = workload_of(&shape, draws.draw(1_u32..40), draws.draw(1_u32..9));
+    if faults.keeps_admission {
+        workload.shutdown.admission = ClosedOrKept::Keep;
+    }
     shape.roots.clone_from(&faults.roots);
     shape.stops = faults.forced.map(|at| (at, Reason::ForcedShutdown)).into_iter().collect();
 
     let mut admission = Admission::new(&workload.load);
     let mut nexts = BinaryHeap::new();
-    if let Some(at) = faults.begins().filter(|_| !faults.keeps_admission) {
+    if let Some(at) = if faults.keeps_admission { faults.forced } else { faults.begins() } {
         nexts.push(Reverse((at, Next::Close)));
     }
     let (mut now, mut is_closed) = (Moment::START, false);

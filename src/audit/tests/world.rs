@@ -160,6 +160,7 @@ impl World {
     }
 
     pub fn shutdown(&mut self, root: Root) {
+        self.workload.shutdown.deadline = root.hard_cutoff.since(root.initiated);
         let event = RunEvent::ShutdownBegan { by: Initiator::Terminate, root };
         self.log.run.push(RunEntry { at: root.initiated, event });
     }
