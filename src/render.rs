@@ -343,6 +343,15 @@ mod tests {
     }
 
     #[test]
+    fn an_end_before_the_admission_is_drawn_and_not_labelled() {
+        let mut over = interrupted(1).with(row(Obligation::Execution, ObligationState::Late));
+        over.obligations[0].due_us = 10;
+        over.normal_cutoff_us = Some(5);
+        let text = render(&report(&workload(), vec![over]), FULL);
+        assert!(text.contains("Timeline of delivery 1") && !text.contains(" E 0"), "{text}");
+    }
+
+    #[test]
     fn equal_timelines_are_drawn_once() {
         let mut other = interrupted(5);
         other.window_end_us = Some(326_040);

@@ -218,9 +218,14 @@ impl Scale {
 
     /// Labels above, and the scale itself.
     fn header(&self, tracks: &Tracks) -> Vec<String> {
-        let since = |at: u64| span(at - tracks.admitted_us);
-        let mut labels = vec![(tracks.end_us, format!("E {}", since(tracks.end_us)))];
-        labels.extend(tracks.normal_cutoff_us.map(|at| (at, format!("P {}", since(at)))));
+        let since = |at: u64| span(at.saturating_sub(tracks.admitted_us));
+        // A root that is over before the admission leaves nothing of them to draw.
+        let rules = [("E", Some(tracks.end_us)), ("P", tracks.normal_cutoff_us)];
+        let rules = rules.into_iter().filter_map(|(rule, at)| Some((rule, at?)));
+        let mut labels: Vec<(u64, String)> = rules
+            .filter(|(_, at)| *at >= tracks.admitted_us)
+            .map(|(rule, at)| (at, format!("{rule} {}", since(at))))
+            .collect();
         labels.push((tracks.admitted_us, String::from("0")));
         labels.extend(self.instants.last().map(|at| (*at, since(*at))));
         // Whoever sees that a stretch was shortened wants to know from where to where.
