@@ -1,5 +1,7 @@
 //! The properties of `tests/it/bad_input.rs`, for targets that try them as long as one likes.
 
+#[path = "../../tests/it/judged.rs"]
+pub mod judged;
 #[path = "../../tests/it/bad_input/mutate.rs"]
 mod mutate;
 #[path = "../../tests/it/bad_input/properties.rs"]

@@ -17,12 +17,13 @@ use deadline_run::obligation::{Obligation, ObligationState};
 use deadline_run::plan::Plan;
 use deadline_run::replay::replay;
 use deadline_run::report::{
-    Clock, Delivery, DeliveryResult, LateReturn, Listed, ObligationRow, Report, RunFacts,
-    Termination,
+    Delivery, DeliveryResult, LateReturn, ObligationRow, Report, Termination,
 };
 use deadline_run::workload::Workload;
 use deadline_run::workload::sample::{Draw, NameHash, Occasion, Purpose};
 use deadline_run::{audit, drive, workload};
+
+use crate::judged::report_of_run;
 
 /// Nobody waits longer than this for a thread that has nothing left to do.
 const LONGEST_EXIT: Duration = Duration::from_secs(60);
@@ -39,17 +40,7 @@ fn run(text: &str) -> Report {
     if let Err(difference) = replay(&plan, &run.log) {
         panic!("{difference}");
     }
-    let facts = RunFacts {
-        clock: Clock::Real,
-        control: run.control,
-        workload_nice: run.workload_nice,
-        lateness: audit.lateness,
-        started: String::new(),
-        elapsed_us: 0,
-        shutdown: audit.shutdown,
-        peers: run.peers,
-    };
-    let report = Report::assemble(&workload, facts, audit.deliveries, Listed::All);
+    let report = report_of_run(&workload, &run, audit);
     assert_eq!(report.deliveries.len(), run.log.deliveries.len());
     let mut unproven = HashSet::new();
     for (delivery, log) in report.deliveries.iter().zip(&run.log.deliveries) {

@@ -2,40 +2,15 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
+
+use crate::place::Place;
 
 const WORKLOAD: &str = "[[handler]]\nkind = \"io\"\nop = \"sleep\"\nfor = \"1ms\"\n";
 
-struct Place(tempfile::TempDir);
-
-impl Place {
-    /// A directory with `a.toml` and `b.toml` in it.
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["a.toml", "b.toml"] {
-            fs::write(folder.path().join(name), WORKLOAD).unwrap();
-        }
-        Self(folder)
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_deadline-run"));
-        command.args(line.split(' ')).current_dir(self.path()).env_clear().stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, line: &str) -> Output {
-        self.command(line).output().unwrap()
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path().join(name)).unwrap()
-    }
+/// A directory with `a.toml` and `b.toml` in it.
+fn place() -> Place {
+    Place::new(&[("a.toml", WORKLOAD), ("b.toml", WORKLOAD)])
 }
 
 fn stdout(output: &Output) -> String {
@@ -48,7 +23,7 @@ fn stderr(output: &Output) -> String {
 
 #[test]
 fn quiet_prints_the_last_line_alone() {
-    let place = Place::new();
+    let place = place();
     let quiet = stdout(&place.run("a.toml -q"));
     assert_eq!(quiet.lines().count(), 1, "{quiet}");
     assert!(quiet.starts_with("ok: ") && quiet.ends_with(" \u{b7} exit 0\n"), "{quiet}");
@@ -58,7 +33,7 @@ fn quiet_prints_the_last_line_alone() {
 
 #[test]
 fn several_workloads_have_a_report_each_and_a_named_line_each() {
-    let place = Place::new();
+    let place = place();
     let output = place.run("a.toml b.toml -q --report json={name}.json");
     assert_eq!(output.status.code(), Some(0));
     let lines = stdout(&output);
@@ -73,7 +48,7 @@ fn several_workloads_have_a_report_each_and_a_named_line_each() {
 
 #[test]
 fn json_on_stdout_takes_the_place_of_text() {
-    let place = Place::new();
+    let place = place();
     let report: serde_json::Value =
         serde_json::from_slice(&place.run("a.toml --report json").stdout).unwrap();
     assert_eq!(report["format"], "deadline-run.report/1");
@@ -81,7 +56,7 @@ fn json_on_stdout_takes_the_place_of_text() {
 
 #[test]
 fn a_closed_stdout_changes_no_verdict() {
-    let place = Place::new();
+    let place = place();
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);
     let output = place.command("a.toml --report json=r.json").stdout(writer).output().unwrap();
@@ -91,7 +66,7 @@ fn a_closed_stdout_changes_no_verdict() {
 
 #[test]
 fn a_full_stdout_is_an_error_after_the_files_are_written() {
-    let place = Place::new();
+    let place = place();
     let full = File::options().write(true).open("/dev/full").unwrap();
     let output = place.command("a.toml --report json=r.json").stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(70));
@@ -102,7 +77,7 @@ fn a_full_stdout_is_an_error_after_the_files_are_written() {
 
 #[test]
 fn a_report_that_cannot_be_written_is_named() {
-    let place = Place::new();
+    let place = place();
     let output = place.run("a.toml -q --report json=/dev/full");
     assert_eq!(output.status.code(), Some(70));
     let last = stdout(&output);
@@ -114,7 +89,7 @@ fn a_report_that_cannot_be_written_is_named() {
 
 #[test]
 fn what_is_refused_is_refused_before_anything_runs() {
-    let place = Place::new();
+    let place = place();
     let cases = [
         ("a.toml --report json=no/r.json", "there is no directory no"),
         ("a.toml --report json=a.toml", "would overwrite a workload"),
@@ -134,7 +109,7 @@ fn what_is_refused_is_refused_before_anything_runs() {
 
 #[test]
 fn an_invalid_run_says_so_in_its_last_line() {
-    let place = Place::new();
+    let place = place();
     fs::write(place.path().join("a.toml"), WORKLOAD.replace("kind", "knid")).unwrap();
     let last = stdout(&place.run("a.toml b.toml nothing.toml"));
     assert!(last.starts_with("invalid: a.toml:"), "{last}");
@@ -145,7 +120,7 @@ fn an_invalid_run_says_so_in_its_last_line() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_stops_the_workloads_that_have_not_begun() {
-    let place = Place::new();
+    let place = place();
     fs::write(place.path().join("a.toml"), WORKLOAD.replace("1ms", "1h")).unwrap();
     let mut command = place.command("a.toml b.toml --max-time 4s -q");
     let child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -173,7 +148,7 @@ fn a_signal_stops_the_workloads_that_have_not_begun() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_that_timeout_sends_to_child_and_group_is_one_request() {
-    let place = Place::new();
+    let place = place();
     // In a session of its own: `timeout` signals its whole group, and the tests are no part of it.
     let workload = format!("observe = \"10ms\"\n{}", WORKLOAD.replace("1ms", "3s"));
     fs::write(place.path().join("a.toml"), workload).unwrap();
@@ -193,7 +168,7 @@ fn a_signal_that_timeout_sends_to_child_and_group_is_one_request() {
 #[cfg(target_os = "linux")]
 #[test]
 fn those_that_wait_do_not_hold_up_those_at_work_when_a_shutdown_begins() {
-    let place = Place::new();
+    let place = place();
     let workload = "profile = \"custom\"\n[budget]\ntotal = \"60ms\"\n\
                     [load]\ndeliveries = 400_000\nconcurrency = 4\n\
                     [[handler]]\nkind = \"io\"\nop = \"sleep\"\nfor = \"10ms\"\n";
@@ -206,7 +181,7 @@ fn those_that_wait_do_not_hold_up_those_at_work_when_a_shutdown_begins() {
 #[cfg(target_os = "linux")]
 #[test]
 fn threads_that_the_system_does_not_give_are_an_error_and_no_hang() {
-    let place = Place::new();
+    let place = place();
     let workload = format!("[runtime]\nworkers = 1000\n{WORKLOAD}");
     fs::write(place.path().join("a.toml"), workload).unwrap();
     // Each thread takes 2 MiB of addresses for its stack. The first signals would be taken by the program.
@@ -248,7 +223,7 @@ fn named_pipe(place: &Place) -> std::path::PathBuf {
 
 #[test]
 fn a_pipe_that_nobody_writes_to_is_given_up_on_a_signal() {
-    let place = Place::new();
+    let place = place();
     named_pipe(&place);
     let told = |line: &str, signal: rustix::process::Signal| {
         let mut command = place.command(line);
@@ -281,7 +256,7 @@ fn a_pipe_that_nobody_writes_to_is_given_up_on_a_signal() {
 
 #[test]
 fn a_workload_may_come_through_a_pipe() {
-    let place = Place::new();
+    let place = place();
     let pipe = named_pipe(&place);
     let child = place.command("pipe -q").stdout(Stdio::piped()).spawn().unwrap();
     fs::write(&pipe, WORKLOAD).unwrap();

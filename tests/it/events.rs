@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use deadline_run::plan::Plan;
 use deadline_run::report::Termination;
 use deadline_run::{audit, events, workload};
 use serde_json::Value;
+
+use crate::place::Place;
 
 /// Something of everything: callbacks, threads that outlive the deadline, detached work, redeliveries.
 const WORKLOAD: &str = "\
@@ -61,47 +63,6 @@ kind = \"blocking\"
 for = \"1h\"
 pool = \"own\"
 ";
-
-struct Place(tempfile::TempDir);
-
-impl Place {
-    fn new(files: &[(&str, &str)]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for (name, text) in files {
-            fs::write(folder.path().join(name), text).unwrap();
-        }
-        Self(folder)
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_deadline-run"));
-        command.args(line.split(' ')).current_dir(self.path()).env_clear().stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, line: &str) -> Output {
-        self.command(line).output().unwrap()
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path().join(name)).unwrap()
-    }
-
-    fn json(&self, name: &str) -> Value {
-        serde_json::from_str(&self.read(name)).unwrap()
-    }
-
-    /// The report that `show` makes of the events in `name`.
-    fn shown(&self, name: &str) -> Value {
-        let shown = self.run(&format!("show {name} --report json"));
-        assert_eq!((shown.status.code(), text(&shown.stderr)), (Some(0), ""));
-        serde_json::from_slice(&shown.stdout).unwrap()
-    }
-}
 
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()

@@ -16,7 +16,7 @@ use deadline_run::event::{
     Settlement, StepId,
 };
 use deadline_run::obligation::{Obligation, ObligationState};
-use deadline_run::report::{Clock, Control, Listed, Report, RunFacts, SettledState, Totals};
+use deadline_run::report::{Report, SettledState, Totals};
 use deadline_run::timeline::{Moment, Reason, Root};
 use deadline_run::workload::{
     self, ClosedOrKept, Middleware, SettlementPolicy, Stage, Step, Workload,
@@ -26,6 +26,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use crate::invariants::check_invariants;
+use crate::judged::report_of_log;
 use crate::simulated::{DISPOSE, Outcome, World, run};
 use crate::small_worlds::{any_broker, any_span, any_work, any_world, span};
 
@@ -236,20 +237,6 @@ fn workload_of(shape: &World, deliveries: u32, concurrency: u32) -> Workload {
     workload
 }
 
-fn report(run: &Run, audit: audit::Audit) -> Report {
-    let facts = RunFacts {
-        clock: Clock::Real,
-        control: Control::Ordinary,
-        workload_nice: 0,
-        lateness: audit.lateness,
-        started: String::new(),
-        elapsed_us: 0,
-        shutdown: audit.shutdown,
-        peers: Vec::new(),
-    };
-    Report::assemble(&run.workload, facts, audit.deliveries, Listed::All)
-}
-
 /// Every delivery stands in one bucket of each kind, and every message has one end.
 fn check_buckets(run: &Run, report: &Report) {
     let Totals { deliveries, success, failure, panic, interrupted, not_started, .. } =
@@ -298,7 +285,7 @@ fn roots_published_shortened_and_forced_at_any_instant_keep_every_rule() {
         let (run, shape) = simulate(seed);
         let audit = audit::judge(&run.workload, &shape.plan(), &run.log);
         assert_eq!(audit.disagreements, Vec::<String>::new());
-        let report = report(&run, audit);
+        let report = report_of_log(&run.workload, audit);
         check_buckets(&run, &report);
         seen.deliveries += report.deliveries.len();
         for delivery in &report.deliveries {

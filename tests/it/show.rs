@@ -1,8 +1,8 @@
 //! A saved report is shown again as the run showed it.
 
-use std::fs;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
+
+use crate::place::Place;
 
 /// A step that is cut off, and a thread that outlives it.
 const WORKLOAD: &str = "\
@@ -18,36 +18,9 @@ kind = \"blocking\"
 for = \"1h\"
 ";
 
-struct Place(tempfile::TempDir);
-
-impl Place {
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn run(&self, line: &str) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_deadline-run"))
-            .args(line.split(' '))
-            .current_dir(self.path())
-            .env_clear()
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path().join(name)).unwrap()
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.path().join(name), text).unwrap();
-    }
-}
-
 /// A run of [`WORKLOAD`]: what it printed, and its report in `r.json`.
 fn ran(options: &str) -> (Place, Output) {
-    let place = Place(tempfile::tempdir().unwrap());
-    place.write("a.toml", WORKLOAD);
+    let place = Place::new(&[("a.toml", WORKLOAD)]);
     let output = place.run(&format!("a.toml --progress never --report json=r.json {options}"));
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     (place, output)

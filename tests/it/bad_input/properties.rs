@@ -15,7 +15,7 @@ use deadline_run::foresight::foresee;
 use deadline_run::plan::Plan;
 use deadline_run::render::{self, json, text};
 use deadline_run::replay::replay;
-use deadline_run::report::{Clock, Control, Listed, Report, RunFacts, Termination};
+use deadline_run::report::Termination;
 use deadline_run::timeline::Moment;
 use deadline_run::workload::fault::Faults;
 use deadline_run::workload::keys::{self, Key, Kinds, Section, Shape};
@@ -26,6 +26,8 @@ use deadline_run::workload::{
 use serde_json::Value;
 
 use super::mutate::{self, Choices};
+
+use crate::judged::report_of_log;
 
 /// What was changed more often is like noise.
 const MOST_CHANGES: usize = 16;
@@ -132,17 +134,7 @@ pub fn replay_log(bytes: &[u8]) {
         });
         assert!(!is_owing || row.termination != Termination::Proven, "{log:?}");
     }
-    let facts = RunFacts {
-        clock: Clock::Real,
-        control: Control::Ordinary,
-        workload_nice: 0,
-        lateness: audit.lateness,
-        started: String::new(),
-        elapsed_us: 0,
-        shutdown: audit.shutdown,
-        peers: Vec::new(),
-    };
-    let report = Report::assemble(&seed.workload, facts, audit.deliveries, Listed::All);
+    let report = report_of_log(&seed.workload, audit);
     let options =
         text::Options { width: 80, color: text::Color::Plain, amount: text::Amount::Full };
     assert!(!text::render(&report, options).is_empty());
