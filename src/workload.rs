@@ -191,7 +191,7 @@ pub enum ShutdownMode {
 pub enum ClosedOrKept {
     /// Those that wait are released, and none arrives any more (C4).
     Close,
-    /// They go on arriving and starting, under the root (B5), until its end or a force.
+    /// They go on arriving and starting, under the root (B5), until its graceful cutoff or a force.
     Keep,
 }
 

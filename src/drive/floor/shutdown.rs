@@ -74,8 +74,8 @@ impl Shared {
         let policy = &self.workload.shutdown;
         match policy.admission {
             ClosedOrKept::Close => self.close_admission(floor, now),
-            // Nothing is admitted when the root is over.
-            ClosedOrKept::Keep => self.call_at(root.hard_cutoff, |shared| {
+            // Who came later would be signalled at once, and one after the other cut unheard.
+            ClosedOrKept::Keep => self.call_at(root.graceful_cutoff, |shared| {
                 let mut floor = shared.lock();
                 let now = shared.control.now();
                 shared.close_admission(&mut floor, now);
