@@ -6,9 +6,9 @@
 //!    come in any mixture; the places give each order back.
 //! 3. A run that ended by itself has `observation_ended` in its last line. A record without it was cut
 //!    short, and reads as one: it gets [`RunEvent::CutShort`] at its last entry.
-//! 4. What is torn at the very end is left out: a program that is killed may leave half a line. A fault
-//!    anywhere else, or an entry missing between two others, is refused: a record with holes proves
-//!    nothing.
+//! 4. What is torn at the very end is left out: of a program that was killed, spaces that lead to the
+//!    next line, or half of a line longer than a page. A fault anywhere else, or an entry missing between
+//!    two others, is refused: a record with holes proves nothing.
 //!
 //! Instants are nanoseconds since the run began, as the audit needs them; steps are numbers, and the
 //! head names them. Writes no file and judges nothing.

@@ -199,36 +199,50 @@ fn carry_out(orders: &Receiver<Vec<u8>>, fd: &OwnedFd, state: &(Mutex<State>, Co
     // Asked now: a terminal that hung up does not know any more that it was one.
     let is_terminal = rustix::termios::isatty(fd);
     for order in orders {
-        let mut rest = order.as_slice();
-        while !rest.is_empty() {
-            match rustix::io::write(fd, &rest[..rest.len().min(PIECE)]) {
-                Ok(taken) => {
-                    rest = &rest[taken..];
-                    lock(state).taken += taken as u64;
-                    moved.notify_all();
-                }
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => wait_for_room(fd),
-                Err(errno) => {
-                    let fault = match errno {
-                        // A terminal that hung up answers EIO, a socket ECONNRESET.
-                        Errno::PIPE | Errno::CONNRESET => Fault::Closed,
-                        Errno::IO if is_terminal => Fault::Closed,
-                        errno => Fault::Refused(errno),
-                    };
-                    lock(state).fault.get_or_insert(fault);
-                    moved.notify_all();
-                    return;
-                }
-            }
+        let written = write_out(fd, &order, PIECE, |taken| {
+            lock(state).taken += taken;
+            moved.notify_all();
+        });
+        if let Err(errno) = written {
+            let fault = match errno {
+                // A terminal that hung up answers EIO, a socket ECONNRESET.
+                Errno::PIPE | Errno::CONNRESET => Fault::Closed,
+                Errno::IO if is_terminal => Fault::Closed,
+                errno => Fault::Refused(errno),
+            };
+            lock(state).fault.get_or_insert(fault);
+            moved.notify_all();
+            return;
         }
         lock(state).settled += 1;
         moved.notify_all();
     }
 }
 
+/// Writes all of `bytes`, at most `piece` at once, however long that takes; tells how much was taken.
+pub(super) fn write_out(
+    fd: &OwnedFd,
+    bytes: &[u8],
+    piece: usize,
+    mut tell: impl FnMut(u64),
+) -> Result<(), Errno> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match rustix::io::write(fd, &rest[..rest.len().min(piece)]) {
+            Ok(taken) => {
+                rest = &rest[taken..];
+                tell(taken as u64);
+            }
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => wait_for_room(fd),
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
 /// Waits until a descriptor that does not block has room, or a while.
-pub(super) fn wait_for_room(fd: &OwnedFd) {
+fn wait_for_room(fd: &OwnedFd) {
     let mut fds = [PollFd::new(fd, PollFlags::OUT)];
     let _ = poll(&mut fds, Some(&Timespec { tv_sec: 1, tv_nsec: 0 }));
 }

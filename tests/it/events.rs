@@ -155,6 +155,8 @@ fn a_kill_leaves_whole_lines_and_a_true_report() {
         if all.is_empty() {
             continue;
         }
+        let torn = written.rsplit('\n').next().unwrap_or_default();
+        assert_eq!(torn.trim(), "", "kill {attempt}");
         let report = place.shown("e.jsonl");
         fs::remove_file(place.path().join("e.jsonl")).unwrap();
         let is_whole = all.last().unwrap()["run"] == "observation_ended";
