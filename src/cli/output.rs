@@ -578,32 +578,6 @@ mod tests {
     }
 
     #[test]
-    fn a_file_too_large_leaves_the_old_report() {
-        // A limit on the file size stands in for a full disk; it needs a process of its own.
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("report.json");
-        fs::write(&file, "old").unwrap();
-        let status = std::process::Command::new("sh")
-            .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" --exact \"$1\""])
-            .arg(std::env::current_exe().unwrap())
-            .arg("cli::output::tests::child_that_writes_too_much")
-            .env("DEADLINE_RUN_TEST_FILE", &file)
-            .output()
-            .unwrap();
-        assert!(status.status.success(), "{status:?}");
-        assert_eq!(fs::read_to_string(&file).unwrap(), "old");
-        assert_eq!(names(folder.path()), ["report.json"]);
-    }
-
-    #[test]
-    fn child_that_writes_too_much() {
-        // Does something only when `a_file_too_large_leaves_the_old_report` runs it, under its limit.
-        let Some(file) = std::env::var_os("DEADLINE_RUN_TEST_FILE") else { return };
-        let message = write(Path::new(&file), &vec![0; 1 << 20]).unwrap_err();
-        assert!(message.contains("File too large"), "{message}");
-    }
-
-    #[test]
     fn links_lead_to_the_file_that_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let there = folder.path().join("there");

@@ -76,6 +76,28 @@ fn a_full_stdout_is_an_error_after_the_files_are_written() {
 }
 
 #[test]
+fn a_file_too_large_leaves_the_old_report() {
+    let place = place();
+    place.write("report.json", "old");
+    // A limit on the file size stands in for a full disk.
+    let output = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\""])
+        .arg(env!("CARGO_BIN_EXE_deadline-run"))
+        .args(["a.toml", "--report", "json=report.json"])
+        .current_dir(place.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(70), "{output:?}");
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(complaint.contains("report.json cannot be written: File too large"), "{complaint}");
+    assert_eq!(place.read("report.json"), "old");
+    let mut names: Vec<_> =
+        fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["a.toml", "b.toml", "report.json"]);
+}
+
+#[test]
 fn a_report_that_cannot_be_written_is_named() {
     let place = place();
     let output = place.run("a.toml -q --report json=/dev/full");
