@@ -5,7 +5,7 @@ use super::rules;
 use crate::event::{Decision, Event, EventLog, Initiator, Observation, RunEvent};
 use crate::report::{Delivery, Shutdown};
 use crate::timeline::Moment;
-use crate::workload::{ClosedOrKept, Workload};
+use crate::workload::{AdmissionPolicy, Workload};
 
 /// What the report says of the shutdown; `last_left` is when the last delivery gave its slot back.
 pub(super) fn row(log: &EventLog, last_left: Moment, deliveries: &[Delivery]) -> Option<Shutdown> {
@@ -92,7 +92,7 @@ pub(super) fn check(workload: &Workload, log: &EventLog, found: &mut Vec<String>
 
 /// When admission was closed for good.
 fn closed(workload: &Workload, log: &EventLog) -> Option<Moment> {
-    let keeps = workload.shutdown.admission == ClosedOrKept::Keep;
+    let keeps = workload.shutdown.admission == AdmissionPolicy::Keep;
     let closes = |event: &RunEvent| match event {
         RunEvent::ShutdownBegan { .. } => !keeps,
         RunEvent::Forced => true,

@@ -14,8 +14,9 @@ use crate::foresight::{Finding, Foresight, Instants, ShutdownInstants};
 use crate::report::words::{count, exact};
 use crate::report::{Verdict, VerdictWord};
 use crate::workload::{
-    Address, BlockingOp, ClosedOrKept, Connection, CpuAmount, CpuPlace, Destructor, DestructorWork,
-    Load, OnSignal, Pool, Profile, ReadUntil, Span, Spread, Step, Wait, Work, Workload,
+    Address, AdmissionPolicy, BlockingOp, Connection, CpuAmount, CpuPlace, Destructor,
+    DestructorWork, Load, OnSignal, Pool, Profile, ReadUntil, Span, Spread, Step, Wait, Work,
+    Workload,
 };
 
 /// The name of the stored form.
@@ -267,8 +268,10 @@ impl Page<'_> {
         };
         self.heading(&format!("A shutdown, from its beginning {begins}"));
         let closes = match plan.admission {
-            ClosedOrKept::Close => "admission closes: who waits is released, who started goes on",
-            ClosedOrKept::Keep => "deliveries go on arriving and starting",
+            AdmissionPolicy::Close => {
+                "admission closes: who waits is released, who started goes on"
+            }
+            AdmissionPolicy::Keep => "deliveries go on arriving and starting",
         };
         let mut table = Table::new(Width::Within(usize::from(WIDEST)));
         table.row([exact(Duration::ZERO), closes.to_owned()]);

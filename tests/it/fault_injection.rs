@@ -19,7 +19,7 @@ use deadline_run::obligation::{Obligation, ObligationState};
 use deadline_run::report::{Report, SettledState, Totals};
 use deadline_run::timeline::{Moment, Reason, Root};
 use deadline_run::workload::{
-    self, ClosedOrKept, Middleware, SettlementPolicy, Stage, Step, Workload,
+    self, AdmissionPolicy, Middleware, SettlementPolicy, Stage, Step, Workload,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -132,7 +132,7 @@ fn simulate(seed: u64) -> (Run, World) {
     let faults = Faults::draw(&mut draws);
     let mut workload = workload_of(&shape, draws.draw(1_u32..40), draws.draw(1_u32..9));
     if faults.keeps_admission {
-        workload.shutdown.admission = ClosedOrKept::Keep;
+        workload.shutdown.admission = AdmissionPolicy::Keep;
     }
     shape.roots.clone_from(&faults.roots);
     shape.stops = faults.forced.map(|at| (at, Reason::ForcedShutdown)).into_iter().collect();

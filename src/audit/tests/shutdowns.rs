@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::world::*;
 use crate::event::{Initiator, RunEvent, Settlement, Verdict};
 use crate::timeline::{Moment, Root};
-use crate::workload::ClosedOrKept;
+use crate::workload::AdmissionPolicy;
 
 /// Two deliveries that succeed, the second admitted at `admitted`.
 fn two(admitted: u64) -> (World, [Course; 2]) {
@@ -107,10 +107,10 @@ fn nobody_is_admitted_when_admission_is_closed() {
         found((world, courses))
     };
     let began = RunEvent::ShutdownBegan { by: Initiator::Terminate, root: root(BEGAN, DEFAULT) };
-    check(&late(ClosedOrKept::Keep, began), "");
+    check(&late(AdmissionPolicy::Keep, began), "");
     check(
-        &late(ClosedOrKept::Close, began),
+        &late(AdmissionPolicy::Close, began),
         "C4: admission of delivery 2: the rules say none after",
     );
-    check(&late(ClosedOrKept::Keep, RunEvent::Forced), "C4: admission of delivery 2");
+    check(&late(AdmissionPolicy::Keep, RunEvent::Forced), "C4: admission of delivery 2");
 }

@@ -10,7 +10,7 @@ use super::{Floor, Shared};
 use crate::drive::cell::Cell;
 use crate::event::{Initiator, Observation, RunEntry, RunEvent};
 use crate::timeline::{Moment, Reason, Root};
-use crate::workload::{ClosedOrKept, ShutdownMode};
+use crate::workload::{AdmissionPolicy, ShutdownMode};
 
 /// A root, and those at work when it was put in force.
 pub(super) struct Told {
@@ -73,9 +73,9 @@ impl Shared {
         );
         let policy = &self.workload.shutdown;
         match policy.admission {
-            ClosedOrKept::Close => self.close_admission(floor, now),
+            AdmissionPolicy::Close => self.close_admission(floor, now),
             // Who came later would be signalled at once, and one after the other cut unheard.
-            ClosedOrKept::Keep => self.call_at(root.graceful_cutoff, |shared| {
+            AdmissionPolicy::Keep => self.call_at(root.graceful_cutoff, |shared| {
                 let mut floor = shared.lock();
                 let now = shared.control.now();
                 shared.close_admission(&mut floor, now);

@@ -7,7 +7,8 @@ use crate::duration::show;
 use crate::timeline::Budget;
 use crate::workload::walk::Given;
 use crate::workload::{
-    ClosedOrKept, Load, Pace, Runtime, SettlementPolicy, ShutdownMode, ShutdownPlan, Spread, keys,
+    AdmissionPolicy, Load, Pace, Runtime, SettlementPolicy, ShutdownMode, ShutdownPlan, Spread,
+    keys,
 };
 
 /// How many execute at once when a rate says how fast they come (SPEC section 6).
@@ -169,8 +170,8 @@ pub(super) fn shutdown(given: &Given) -> ShutdownPlan {
             _ => ShutdownMode::Graceful,
         },
         admission: match admission {
-            Some("keep") => ClosedOrKept::Keep,
-            _ => ClosedOrKept::Close,
+            Some("keep") => AdmissionPolicy::Keep,
+            _ => AdmissionPolicy::Close,
         },
     }
 }
