@@ -4,6 +4,7 @@
 //! one would need.
 
 pub mod json;
+pub mod page;
 pub mod plan;
 mod records;
 mod table;
@@ -18,8 +19,9 @@ mod snapshot;
 mod tests {
     //! Whole outputs, held against what is kept of them.
 
+    use super::page::{Color, printable};
     use super::snapshot::check;
-    use super::text::{Amount, Color, Options, last_line, printable, render};
+    use super::text::{Amount, Options, last_line, render};
     use super::timeline::draw;
     use crate::event::{Effect, Settlement, StepId};
     use crate::obligation::{Evidence, Obligation, ObligationState};

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use deadline_run::drive::signals::Signals;
 use deadline_run::foresight::{Foresight, foresee};
 use deadline_run::plan::Plan;
+use deadline_run::render::page::Color;
 use deadline_run::render::plan;
-use deadline_run::render::text::{Color, last_line};
+use deadline_run::render::text::last_line;
 use deadline_run::report::words::count;
 use deadline_run::report::{Verdict, VerdictWord};
 use deadline_run::workload::fault::Faults;
@@ -72,7 +73,7 @@ fn show(
     let mut failed = None;
     for (format, target) in targets {
         let bytes = match format {
-            Format::Json => plan::json(workload, &foresight),
+            Format::Json => plan::json::render(workload, &foresight),
             Format::Text => {
                 let body = plan::body(workload, &foresight, PAGE, Color::Plain);
                 let verdict = plan::verdict(workload, &foresight);
@@ -92,7 +93,7 @@ fn show(
 
 fn print(args: &CheckArgs, outlets: &Outlets, workload: &Workload, foresight: &Foresight) -> u8 {
     if !is_text(args) {
-        return write(outlets, &plan::json(workload, foresight), exit::OK);
+        return write(outlets, &plan::json::render(workload, foresight), exit::OK);
     }
     let color = color(args, outlets);
     let width = outlets.stdout.width().unwrap_or(PAGE);

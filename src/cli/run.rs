@@ -14,7 +14,8 @@ use deadline_run::event::{EventLog, RunEntry, RunEvent};
 use deadline_run::events::Source;
 use deadline_run::plan::Plan;
 use deadline_run::progress::Progress;
-use deadline_run::render::text::{self, Amount, Color};
+use deadline_run::render::page::Color;
+use deadline_run::render::text::{self, Amount};
 use deadline_run::render::{json, text::last_line};
 use deadline_run::report::words::{count, reason};
 use deadline_run::report::{

@@ -1,6 +1,6 @@
 //! The records of a delivery's steps, one on each line, in their order.
 
-use super::text::printable;
+use super::page::printable;
 use crate::report::words::count;
 use crate::report::{Delivery, Record, RecordWord};
 

@@ -3,21 +3,21 @@
 //! Made for people and free to change. The last line alone is fixed: a word, why, and the exit
 //! status (SPEC section 5). Names from a workload are shown with their control characters escaped.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write;
+mod words;
 
+use std::collections::HashMap;
+
+use super::page::{Color, Page, Tone, paint, printable, wrap};
 use super::records;
 use super::table::{Table, Width};
 use super::timeline;
-use crate::event::Effect;
 use crate::obligation::ObligationState;
 use crate::report::tracks::{self, Telling, Tracks};
 use crate::report::words::{count, span, spoken, stored};
 use crate::report::{
-    Cleanup, Control, Delivery, DeliveryResult, Gap, Lateness, Listed, LoadShown, PeerRow,
-    Percentiles, Progress, Report, Shutdown, StepTotals, Verdict, VerdictWord, Who, complaint,
-    ranked, subject,
+    Delivery, Gap, Listed, Report, Verdict, VerdictWord, complaint, ranked, subject,
 };
+use words::NO_VALUE;
 
 /// So many groups of gaps, and so many deliveries, are shown at most.
 const MOST_SHOWN: usize = 50;
@@ -27,13 +27,6 @@ const MOST_DRAWN: usize = 10;
 const MOST_DRAWN_BRIEFLY: usize = 3;
 /// The records of so many deliveries are shown at most.
 const MOST_RECORDED: usize = 3;
-/// Narrower than this a table is one letter a line.
-pub(super) const NARROWEST: u16 = 60;
-/// Wider than this a line is hard to follow.
-pub(super) const WIDEST: u16 = 160;
-
-/// What a table says where there is nothing to say.
-const NO_VALUE: &str = "-";
 
 /// How to show a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,13 +35,6 @@ pub struct Options {
     pub width: u16,
     pub color: Color,
     pub amount: Amount,
-}
-
-/// Whether the text carries colours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Color {
-    Plain,
-    Ansi,
 }
 
 /// How much to show.
@@ -61,8 +47,8 @@ pub enum Amount {
 
 /// Everything but the last line.
 pub fn body(report: &Report, options: Options) -> String {
-    let page = Page { report, options, out: String::new() };
-    page.fill()
+    let page = Page::new(options.width, options.color);
+    Text { report, amount: options.amount, page }.fill()
 }
 
 /// The last line, with its newline.
@@ -77,29 +63,6 @@ pub fn render(report: &Report, options: Options) -> String {
     body(report, options) + &last_line(&report.verdict, report.exit_status, options.color)
 }
 
-/// The text with whatever could move a cursor, or reorder a line, spelled out instead.
-pub fn printable(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for letter in text.chars() {
-        let reorders = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if letter.is_control() || reorders {
-            safe.extend(letter.escape_default());
-        } else {
-            safe.push(letter);
-        }
-    }
-    safe
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tone {
-    Good,
-    Bad,
-    Open,
-    Faint,
-    Strong,
-}
-
 fn tone(word: VerdictWord) -> Tone {
     match word {
         VerdictWord::Ok => Tone::Good,
@@ -108,20 +71,6 @@ fn tone(word: VerdictWord) -> Tone {
         | VerdictWord::Regressed
         | VerdictWord::Invalid
         | VerdictWord::Error => Tone::Bad,
-    }
-}
-
-pub(super) fn paint(text: &str, tone: Tone, color: Color) -> String {
-    let code = match tone {
-        Tone::Good => "1;32",
-        Tone::Bad => "1;31",
-        Tone::Open => "1;33",
-        Tone::Faint => "2",
-        Tone::Strong => "1",
-    };
-    match color {
-        Color::Plain => text.into(),
-        Color::Ansi => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
     }
 }
 
@@ -139,13 +88,13 @@ struct Drawing {
     lines: Vec<String>,
 }
 
-struct Page<'a> {
+struct Text<'a> {
     report: &'a Report,
-    options: Options,
-    out: String,
+    amount: Amount,
+    page: Page,
 }
 
-impl Page<'_> {
+impl Text<'_> {
     fn fill(mut self) -> String {
         self.opening();
         self.gaps();
@@ -153,48 +102,19 @@ impl Page<'_> {
         self.numbers();
         self.expectations();
         self.timelines();
-        if self.options.amount == Amount::Full {
+        if self.amount == Amount::Full {
             self.steps();
             self.deliveries();
             self.records();
         }
-        self.out.push('\n');
-        self.out
-    }
-
-    fn line(&mut self, text: &str) {
-        self.out.push_str(text.trim_end());
-        self.out.push('\n');
-    }
-
-    fn paint(&self, text: &str, tone: Tone) -> String {
-        paint(text, tone, self.options.color)
-    }
-
-    fn width(&self) -> usize {
-        usize::from(self.options.width.clamp(NARROWEST, WIDEST))
-    }
-
-    fn heading(&mut self, text: &str) {
-        let heading = self.paint(text, Tone::Strong);
-        self.out.push('\n');
-        self.line(&heading);
-    }
-
-    /// Wraps `text`, with `first` in front of its first line and its other lines below that.
-    fn paragraph(&mut self, indent: usize, first: &str, text: &str) {
-        let hang = first.chars().count();
-        let lines = wrap(text, self.width().saturating_sub(indent + hang));
-        for (place, line) in lines.iter().enumerate() {
-            let lead = if place == 0 { first } else { "" };
-            self.line(&format!("{:indent$}{lead:hang$}{line}", ""));
-        }
+        self.page.blank();
+        self.page.out
     }
 
     fn opening(&mut self) {
         let report = self.report;
-        let word = self.paint(&stored(report.verdict.word), tone(report.verdict.word));
-        let name = self.paint(&printable(&report.workload.name), Tone::Strong);
+        let word = self.page.paint(&stored(report.verdict.word), tone(report.verdict.word));
+        let name = self.page.paint(&printable(&report.workload.name), Tone::Strong);
         let line = format!(
             "{name} ({}): {word}, ending {}, {} in {}",
             printable(&report.workload.file),
@@ -202,15 +122,15 @@ impl Page<'_> {
             count(report.totals.deliveries, "delivery", "deliveries"),
             span(report.elapsed_us),
         );
-        self.line(&line);
+        self.page.line(&line);
         if let Some(at) = report.cut_short_us {
             let text = format!(
                 "the run was cut short: its record ends {} after its start. What was open then is \
                  unproven, what came later is not known, and no expectation was judged.",
                 span(at)
             );
-            self.out.push('\n');
-            self.paragraph(0, "", &text);
+            self.page.blank();
+            self.page.paragraph(0, "", &text);
         }
     }
 
@@ -222,14 +142,16 @@ impl Page<'_> {
         let unproven =
             report.gaps.iter().filter(|gap| gap.state == ObligationState::Unproven).count();
         let late = report.gaps.len() - unproven;
-        self.heading(&format!("Not shown to have ended in time: {unproven} unproven, {late} late"));
+        self.page
+            .heading(&format!("Not shown to have ended in time: {unproven} unproven, {late} late"));
         let groups = group(&report.gaps);
         for group in groups.iter().take(MOST_SHOWN) {
             self.gap(group);
         }
         if groups.len() > MOST_SHOWN {
             let more = groups.len() - MOST_SHOWN;
-            self.line(&format!("  and {more} kinds of gaps more; the JSON report lists every one"));
+            self.page
+                .line(&format!("  and {more} kinds of gaps more; the JSON report lists every one"));
         }
     }
 
@@ -243,21 +165,21 @@ impl Page<'_> {
         };
         let expected = if gap.expected { " (expected)" } else { "" };
         let text = format!("{} {subject}: {complaint}{expected}", stored(gap.state));
-        for (place, line) in wrap(&text, self.width() - 4).iter().enumerate() {
+        for (place, line) in wrap(&text, self.page.width() - 4).iter().enumerate() {
             let line = match line.split_once(' ') {
                 Some((state, rest)) if place == 0 => {
-                    format!("  {} {rest}", self.paint(state, Tone::Open))
+                    format!("  {} {rest}", self.page.paint(state, Tone::Open))
                 }
                 _ => format!("    {line}"),
             };
-            self.line(&line);
+            self.page.line(&line);
         }
-        let who = describe(gap);
+        let who = words::describe(gap);
         if !who.is_empty() {
-            self.paragraph(4, "", &who);
+            self.page.paragraph(4, "", &who);
         }
         if let Some(advice) = &gap.advice {
-            self.paragraph(4, "help: ", &printable(advice));
+            self.page.paragraph(4, "help: ", &printable(advice));
         }
     }
 
@@ -292,50 +214,53 @@ impl Page<'_> {
             };
             table.row([result, results, between, termination, terminations]);
         }
-        self.out.push('\n');
+        self.page.blank();
         for line in table.lines([1, 4]) {
-            self.line(&line);
+            self.page.line(&line);
         }
     }
 
     fn numbers(&mut self) {
         let report = self.report;
         let mut rows: Vec<(&str, String)> = Vec::new();
-        if let Some(time) = delivery_time(report.delivery_time_us) {
+        if let Some(time) = words::delivery_time(report.delivery_time_us) {
             rows.push(("Delivery time", time));
         }
-        rows.extend(arrivals(&report.load).map(|text| ("Arrivals", text)));
-        rows.push(("Cutoffs", cutoffs(report.engine.control, report.engine.cutoff_lateness_us)));
+        rows.extend(words::arrivals(&report.load).map(|text| ("Arrivals", text)));
+        rows.push((
+            "Cutoffs",
+            words::cutoffs(report.engine.control, report.engine.cutoff_lateness_us),
+        ));
         if let Some(shutdown) = &report.shutdown {
-            rows.push(("Shutdown", describe_shutdown(shutdown)));
+            rows.push(("Shutdown", words::describe_shutdown(shutdown)));
         }
         if !report.codes.is_empty() {
             let codes: Vec<_> =
                 report.codes.iter().map(|(code, amount)| (code.as_str(), *amount)).collect();
-            rows.push(("Failures", most_frequent(codes)));
+            rows.push(("Failures", words::most_frequent(codes)));
         }
         if report.totals.degraded > 0 {
             let degraded = count(report.totals.degraded, "delivery", "deliveries");
             rows.push(("Degraded", degraded));
         }
-        if let Some(effects) = effects(report) {
+        if let Some(effects) = words::effects(report) {
             rows.push(("Effects", effects));
         }
         for peer in &report.peers {
-            rows.push(("Peer", describe_peer(peer)));
+            rows.push(("Peer", words::describe_peer(peer)));
         }
         for failure in &report.cleanup_failures {
             let deliveries = count(failure.deliveries, "delivery", "deliveries");
             rows.push(("Cleanup", format!("{} in {deliveries}", failure.name())));
         }
         for step in report.steps.iter().filter(|step| step.detached) {
-            if let Some(failures) = detached_failures(step, &report.workload.file) {
+            if let Some(failures) = words::detached_failures(step, &report.workload.file) {
                 rows.push(("Detached", failures));
             }
         }
-        self.out.push('\n');
+        self.page.blank();
         for (name, text) in rows {
-            self.paragraph(1, &format!("{name:<15}"), &printable(&text));
+            self.page.paragraph(1, &format!("{name:<15}"), &printable(&text));
         }
     }
 
@@ -345,11 +270,11 @@ impl Page<'_> {
             return;
         }
         let holding = rows.iter().filter(|row| row.holds).count();
-        self.heading(&format!("Expectations: {holding} of {} hold", rows.len()));
+        self.page.heading(&format!("Expectations: {holding} of {} hold", rows.len()));
         for row in rows {
             let mark = match row.holds {
-                true => self.paint("holds ", Tone::Faint),
-                false => self.paint("broken", Tone::Bad),
+                true => self.page.paint("holds ", Tone::Faint),
+                false => self.page.paint("broken", Tone::Bad),
             };
             let line = format!(
                 "  {mark} {}: expected {}, found {}",
@@ -357,7 +282,7 @@ impl Page<'_> {
                 printable(&row.expected),
                 printable(&row.found)
             );
-            self.line(&line);
+            self.page.line(&line);
         }
     }
 
@@ -366,7 +291,7 @@ impl Page<'_> {
         let report = self.report;
         let Telling { examples, others } = tracks::telling(report);
         let telling = examples.len() + others.len();
-        let drawn: Vec<&Delivery> = match self.options.amount {
+        let drawn: Vec<&Delivery> = match self.amount {
             Amount::Brief => examples.into_iter().take(MOST_DRAWN_BRIEFLY).collect(),
             Amount::Full => {
                 let plain = report.deliveries.iter().filter(|it| !it.has_something_to_say());
@@ -390,7 +315,7 @@ impl Page<'_> {
             };
             let (result, termination) = (spoken(delivery.result), spoken(delivery.termination));
             let title = format!("{result}{signal}, {termination}");
-            let lines = timeline::draw(&tracks, self.width());
+            let lines = timeline::draw(&tracks, self.page.width());
             match drawings.iter_mut().find(|it| (&it.title, &it.lines) == (&title, &lines)) {
                 Some(equal) => equal.deliveries.push(delivery.id.to_string()),
                 None => {
@@ -408,24 +333,24 @@ impl Page<'_> {
                 [only] => format!("delivery {only}"),
                 several => format!("deliveries {}", several.join(", ")),
             };
-            self.heading(&format!("Timeline of {deliveries}: {}", drawing.title));
+            self.page.heading(&format!("Timeline of {deliveries}: {}", drawing.title));
             for line in &drawing.lines {
-                self.line(line);
+                self.page.line(line);
             }
             lines.extend(drawing.lines);
         }
-        self.out.push('\n');
-        for line in timeline::legend(&lines, self.width()) {
-            self.line(&line);
+        self.page.blank();
+        for line in timeline::legend(&lines, self.page.width()) {
+            self.page.line(&line);
         }
         let told = drawn.iter().filter(|delivery| delivery.has_something_to_say()).count();
         if telling > told {
             let more = telling - told;
-            let how = match self.options.amount {
+            let how = match self.amount {
                 Amount::Brief => "; -v draws more of them",
                 Amount::Full => "",
             };
-            self.line(&format!("  and {more} more with something to say{how}"));
+            self.page.line(&format!("  and {more} more with something to say{how}"));
         }
     }
 
@@ -434,7 +359,7 @@ impl Page<'_> {
         if report.steps.is_empty() {
             return;
         }
-        self.heading("Steps");
+        self.page.heading("Steps");
         let header = [
             "step", "kind", "progress", "success", "failure", "panic", "dropped", "skipped",
             "running",
@@ -452,7 +377,7 @@ impl Page<'_> {
             [
                 format!("{}:{}", printable(&step.name), step.line),
                 kind,
-                progress(&step.progress),
+                words::progress(&step.progress),
                 amount(step.success),
                 amount(step.failure),
                 amount(step.panic),
@@ -469,7 +394,7 @@ impl Page<'_> {
         if report.deliveries.is_empty() {
             return;
         }
-        self.heading(match report.deliveries_listed {
+        self.page.heading(match report.deliveries_listed {
             Listed::All => "Deliveries",
             Listed::Problems | Listed::None => "Deliveries with something to say",
         });
@@ -477,11 +402,11 @@ impl Page<'_> {
             ["id", "result", "termination", "cleanup", "reached", "signal", "time"]
                 .map(String::from),
         ];
-        rows.extend(telling_first(&report.deliveries).take(MOST_SHOWN).map(delivery_row));
+        rows.extend(telling_first(&report.deliveries).take(MOST_SHOWN).map(words::delivery_row));
         self.rows(&rows, usize::MAX);
         if report.deliveries.len() > MOST_SHOWN {
             let more = report.deliveries.len() - MOST_SHOWN;
-            self.line(&format!("  and {more} more; the JSON report lists them"));
+            self.page.line(&format!("  and {more} more; the JSON report lists them"));
         }
     }
 
@@ -489,10 +414,10 @@ impl Page<'_> {
         for delivery in telling_first(&self.report.deliveries).take(MOST_RECORDED) {
             let lines = records::lines(delivery);
             if !lines.is_empty() {
-                self.heading(&format!("Records of delivery {}, in order", delivery.id));
+                self.page.heading(&format!("Records of delivery {}, in order", delivery.id));
             }
             for line in lines {
-                self.line(&line);
+                self.page.line(&line);
             }
         }
     }
@@ -503,7 +428,7 @@ impl Page<'_> {
         let told: Vec<usize> = (0..COLUMNS)
             .filter(|column| rows[1..].iter().any(|row| row[*column] != NO_VALUE))
             .collect();
-        let mut table = Table::new(Width::Within(self.width() - 1));
+        let mut table = Table::new(Width::Within(self.page.width() - 1));
         for (place, row) in rows.iter().enumerate() {
             let cells = told.iter().map(|column| row[*column].as_str());
             match place {
@@ -513,13 +438,13 @@ impl Page<'_> {
         }
         // A short name is never broken: it is what the reader looks for.
         let widest = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
-        if told.first() == Some(&0) && widest <= self.width() / 3 {
+        if told.first() == Some(&0) && widest <= self.page.width() / 3 {
             table.keep_whole(0);
         }
         let is_number = |(_, column): &(usize, &usize)| **column >= numbers;
         let numbers = told.iter().enumerate().filter(is_number).map(|(place, _)| place);
         for line in table.lines(numbers) {
-            self.line(&line);
+            self.page.line(&line);
         }
     }
 }
@@ -529,21 +454,6 @@ fn telling_first(deliveries: &[Delivery]) -> impl Iterator<Item = &Delivery> {
     let (telling, plain): (Vec<_>, Vec<_>) =
         deliveries.iter().partition(|delivery| delivery.has_something_to_say());
     telling.into_iter().chain(plain)
-}
-
-/// `when polled`, or with amounts where executions differ: `when polled 3, never 1`
-fn progress(progress: &BTreeMap<Progress, u64>) -> String {
-    match progress.len() {
-        0 => String::from(NO_VALUE),
-        1 => progress.keys().map(|class| spoken(*class)).collect(),
-        _ => {
-            let parts: Vec<String> = progress
-                .iter()
-                .map(|(class, amount)| format!("{} {amount}", spoken(*class)))
-                .collect();
-            parts.join(", ")
-        }
-    }
 }
 
 /// Equal gaps together, in the order in which a reader needs them.
@@ -564,216 +474,4 @@ fn group(gaps: &[Gap]) -> Vec<Group<'_>> {
         }
     }
     groups
-}
-
-/// Which delivery, and who was seen to hold it.
-fn describe(gap: &Gap) -> String {
-    let mut parts = Vec::new();
-    if let Some(delivery) = gap.delivery {
-        parts.push(format!("delivery {delivery}"));
-    }
-    if let Some(who) = &gap.who {
-        parts.extend(describe_thread(who));
-        if let Some(delivery) = who.delivery.filter(|holder| Some(*holder) != gap.delivery) {
-            parts.push(format!("held by a step of delivery {delivery}"));
-        }
-        match (&who.inside, who.since_us) {
-            (Some(inside), Some(since)) => {
-                parts.push(format!(
-                    "inside one {} since {} into the run",
-                    printable(inside),
-                    span(since)
-                ));
-            }
-            (Some(inside), None) => parts.push(format!("inside one {}", printable(inside))),
-            (None, Some(since)) => parts.push(format!("since {} into the run", span(since))),
-            (None, None) => {}
-        }
-    }
-    parts.join("; ")
-}
-
-/// `thread 4242 sleeping in hrtimer_nanosleep, 120 us of CPU time since it was due`
-fn describe_thread(who: &Who) -> Option<String> {
-    let mut text = match who.tid {
-        Some(tid) => format!("thread {tid}"),
-        None if who.state.is_some() => String::from("its thread"),
-        None => return None,
-    };
-    if let Some(state) = &who.state {
-        let _ = write!(text, " {}", printable(&state.replace('_', " ")));
-    }
-    if let Some(place) = &who.waiting_in {
-        let _ = write!(text, " in {}", printable(place));
-    }
-    if let Some(cpu) = who.cpu_us {
-        let _ = write!(text, ", {} of CPU time since it was due", span(cpu));
-    }
-    Some(text)
-}
-
-fn delivery_time(time: Percentiles) -> Option<String> {
-    let (p50, max) = (time.p50?, time.max?);
-    if p50 == max {
-        return Some(span(max));
-    }
-    Some(format!(
-        "p50 {}, p95 {}, p99 {}, max {}",
-        span(p50),
-        span(time.p95?),
-        span(time.p99?),
-        span(max)
-    ))
-}
-
-/// How messages came at a rate, and what they waited.
-fn arrivals(load: &LoadShown) -> Option<String> {
-    let (asked, reached) = load.rate_per_s.zip(load.reached_per_s)?;
-    let mut text = match load.is_short() {
-        true => format!("only {reached}/s admitted of {asked}/s asked; raise load.concurrency"),
-        false => format!("{asked}/s"),
-    };
-    if let Some(waited) = delivery_time(load.waited_us) {
-        text += &format!("; waited for a slot: {waited}");
-    }
-    Some(text)
-}
-
-fn cutoffs(control: Control, lateness: Lateness) -> String {
-    let control = match control {
-        Control::Fifo => "real-time control thread",
-        Control::Slice => "control thread with a short slice",
-        Control::Ordinary => "ordinary control thread",
-        Control::Simulated => "simulated time",
-    };
-    match (lateness.p50, lateness.p99, lateness.max) {
-        (Some(p50), Some(p99), Some(max)) => format!(
-            "decided {} late at p50, {} at p99, {} at most; {control}",
-            span(p50),
-            span(p99),
-            span(max)
-        ),
-        _ => format!("none came due; {control}"),
-    }
-}
-
-fn describe_shutdown(shutdown: &Shutdown) -> String {
-    let mut text = format!(
-        "by {} at {}, over in {} of {}",
-        stored(shutdown.initiated_by).replace('_', " "),
-        span(shutdown.initiated_us),
-        span(shutdown.elapsed_us),
-        span(shutdown.root_hard_us.saturating_sub(shutdown.initiated_us)),
-    );
-    if shutdown.forced {
-        text += ", forced";
-    }
-    if shutdown.released > 0 {
-        let _ = write!(text, "; {} released unstarted", shutdown.released);
-    }
-    text
-}
-
-/// The steps of which more or less than all may have been done.
-fn effects(report: &Report) -> Option<String> {
-    let mut parts = Vec::new();
-    for step in &report.steps {
-        for (effect, word) in [(Effect::Partial, "partial"), (Effect::Unknown, "unknown")] {
-            if let Some(amount) = step.effects.get(&effect) {
-                parts.push(format!("{} {word} {amount}", step.name));
-            }
-        }
-    }
-    (!parts.is_empty()).then(|| parts.join(", "))
-}
-
-fn describe_peer(peer: &PeerRow) -> String {
-    let connections = count(peer.connections, "connection", "connections");
-    let mut text = format!("{}: {connections}, {} answered", peer.name, peer.answered);
-    for (amount, what) in [
-        (peer.reset, "reset"),
-        (peer.closed, "closed early"),
-        (peer.abandoned, "left by the other side"),
-        (peer.open, "still open"),
-    ] {
-        if amount > 0 {
-            text.push_str(&format!(", {amount} {what}"));
-        }
-    }
-    text
-}
-
-fn detached_failures(step: &StepTotals, file: &str) -> Option<String> {
-    let failures = step.failure + step.panic;
-    if failures == 0 {
-        return None;
-    }
-    let codes: Vec<_> = step.codes.iter().map(|(code, amount)| (code.as_str(), *amount)).collect();
-    let codes = match codes.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", most_frequent(codes)),
-    };
-    Some(format!(
-        "{} ({file}:{}): {} in work that nobody awaits{codes}",
-        step.name,
-        step.line,
-        count(failures, "failure", "failures"),
-    ))
-}
-
-/// `CARD_DECLINED 3, BUSY 2`
-fn most_frequent(mut codes: Vec<(&str, u64)>) -> String {
-    codes.sort_by_key(|(_, amount)| std::cmp::Reverse(*amount));
-    let named: Vec<String> =
-        codes.iter().map(|(code, amount)| format!("{code} {amount}")).take(10).collect();
-    let more = match codes.len().saturating_sub(10) {
-        0 => String::new(),
-        more => format!(", and {more} codes more"),
-    };
-    named.join(", ") + &more
-}
-
-fn delivery_row(delivery: &Delivery) -> [String; 7] {
-    let result = match (&delivery.code, delivery.result) {
-        (Some(code), DeliveryResult::Failure) => format!("failure {}", printable(code)),
-        (_, result) => spoken(result),
-    };
-    let id = match delivery.attempt {
-        1 => delivery.id.to_string(),
-        attempt => format!("{} (attempt {attempt} of message {})", delivery.id, delivery.message),
-    };
-    let time = match (delivery.admitted_us, delivery.ended_us) {
-        (Some(admitted), Some(ended)) => span(ended.saturating_sub(admitted)),
-        _ => String::from(NO_VALUE),
-    };
-    let cleanup = match delivery.cleanup {
-        Cleanup::NoneDue => String::from(NO_VALUE),
-        cleanup => spoken(cleanup),
-    };
-    [
-        id,
-        result,
-        spoken(delivery.termination),
-        cleanup,
-        delivery.reached.clone().unwrap_or_else(|| String::from(NO_VALUE)),
-        delivery.signal.map_or_else(|| String::from(NO_VALUE), |signal| spoken(signal.reason)),
-        time,
-    ]
-}
-
-/// Breaks `text` at spaces into lines of at most `room` letters; a longer word has its own line.
-pub(super) fn wrap(text: &str, room: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().expect("there is always a last line");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= room {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines
 }

@@ -4,7 +4,7 @@
 //! it says so: a long stretch in which nothing began or ended is shortened when that tells more
 //! instants apart, and is drawn as `~`. Words nothing: see [`tracks`](crate::report::tracks).
 
-use super::text::printable;
+use super::page::printable;
 use crate::report::tracks::{End, Role, Track, Tracks};
 use crate::report::words::span;
 

@@ -13,7 +13,7 @@ use deadline_run::duration::LONGEST;
 use deadline_run::event::{Event, EventLog, Observation, RunEvent, StepId};
 use deadline_run::foresight::foresee;
 use deadline_run::plan::Plan;
-use deadline_run::render::{self, json, text};
+use deadline_run::render::{self, json, page, text};
 use deadline_run::replay::replay;
 use deadline_run::report::Termination;
 use deadline_run::timeline::Moment;
@@ -136,7 +136,7 @@ pub fn replay_log(bytes: &[u8]) {
     }
     let report = report_of_log(&seed.workload, audit);
     let options =
-        text::Options { width: 80, color: text::Color::Plain, amount: text::Amount::Full };
+        text::Options { width: 80, color: page::Color::Plain, amount: text::Amount::Full };
     assert!(!text::render(&report, options).is_empty());
     assert!(!json::render(&report).is_empty());
 }
@@ -232,8 +232,8 @@ fn check(workload: &Workload) {
     }
     let plan = Plan::new(workload);
     let foresight = foresee(workload, &plan);
-    assert!(!render::plan::body(workload, &foresight, 80, text::Color::Plain).is_empty());
-    assert!(!render::plan::json(workload, &foresight).is_empty());
+    assert!(!render::plan::body(workload, &foresight, 80, page::Color::Plain).is_empty());
+    assert!(!render::plan::json::render(workload, &foresight).is_empty());
     assert!(!render::plan::verdict(workload, &foresight).why.is_empty());
 }
 
