@@ -248,17 +248,18 @@ fn callbacks_out_of_turn_are_found() {
     finds(&found, &["K1: cleanup at once"]);
 }
 
-#[test]
-fn a_signal_or_cut_after_the_return_is_found() {
+/// A delivery whose only step has succeeded, and whose pipeline has not returned.
+fn worked() -> (World, Course) {
     let mut world = World::new();
     let work = world.handler("work", sleep());
-    let course = Course::new()
-        .admit(0)
-        .start(0, work)
-        .end(10, work, Verdict::Success)
-        .come_back(10, Verdict::Success)
-        .time_out(1_500_000)
-        .cut(1_625_000);
+    let course = Course::new().admit(0).start(0, work).end(10, work, Verdict::Success);
+    (world, course)
+}
+
+#[test]
+fn a_signal_or_cut_after_the_return_is_found() {
+    let (world, course) = worked();
+    let course = course.come_back(10, Verdict::Success).time_out(1_500_000).cut(1_625_000);
     let found = world.disagreements(course);
     finds(&found, &["P10: signal after the pipeline's end"]);
     finds(&found, &["W3: cut after the pipeline's end"]);
@@ -266,12 +267,8 @@ fn a_signal_or_cut_after_the_return_is_found() {
 
 #[test]
 fn a_frame_still_on_its_way_out_at_the_cutoff_is_neither_signalled_nor_cut() {
-    let mut world = World::new();
-    let work = world.handler("work", sleep());
-    let course = Course::new()
-        .admit(0)
-        .start(0, work)
-        .end(10, work, Verdict::Success)
+    let (world, course) = worked();
+    let course = course
         .decide(10, Decision::Return { verdict: Verdict::Success })
         .see(1_700_000, Observation::PipelineReturned)
         .settled(1_700_000, Settlement::Ack);
